@@ -1,0 +1,158 @@
+// The seam between actors and the io loop: what a backend can do (`backend`) and what it says
+// (`sink`). Actors never touch a descriptor; the loop never knows an actor. All calls of `backend`
+// may come from any thread and return at once; everything they cause is told through the sink, on
+// the loop's thread, in an order that is part of the contract.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/backends/ring.hpp"
+
+namespace troupe::backends {
+
+/// Names one child for its backend; chosen by the caller, unique per backend. Calls with an id that
+/// is not known (any more) are dropped.
+using child_id = std::uint64_t;
+
+/// Everything a child needs. The command of the user is already wrapped for the shell.
+struct spawn_spec {
+  /// argv[0] is the program: a path, or a name looked up in the PATH of `env`.
+  std::vector<std::string> argv;
+  /// The complete environment, `NAME=value` each.
+  std::vector<std::string> env;
+  /// Absolute; must exist.
+  std::string cwd;
+  /// Mark that every descendant inherits: `TROUPE_PROCESS=<marker>` (also part of `env`).
+  std::string marker;
+  bool pty = false;
+  std::uint16_t rows = 30;
+  std::uint16_t cols = 120;
+  /// Keep a pipe as stdin (otherwise /dev/null); a PTY always has stdin.
+  bool stdin_pipe = false;
+};
+
+enum class stage : std::uint8_t { none, resolve, chdir, limits, fork, exec };
+
+/// Why nothing was started. Nothing of the child is left behind.
+struct start_error {
+  stage where = stage::none;
+  int error_number = 0;
+  /// "ENOENT: no such directory: /nope"
+  std::string text;
+};
+
+struct start_info {
+  int pid = 0;
+  /// Start time of the leader in clock ticks since boot (field 22 of /proc/<pid>/stat).
+  std::uint64_t start_ticks = 0;
+  std::shared_ptr<arena::lease> output;
+};
+
+/// Exit status of the leader. `known` is false when nobody can know it (design 6).
+struct exit_status {
+  bool known = true;
+  int code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  std::uint64_t user_us = 0;
+  std::uint64_t system_us = 0;
+  std::uint64_t max_rss_kib = 0;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+  std::uint64_t voluntary_switches = 0;
+  std::uint64_t involuntary_switches = 0;
+};
+
+enum class write_status : std::uint8_t {
+  ok,
+  would_block,    ///< more than the queue takes (8 MiB by default)
+  no_stdin,       ///< started without stdin
+  closed,         ///< stdin was closed before, by us or by the child
+  line_too_long,  ///< a line over 4,095 bytes to a PTY in canonical mode
+};
+
+struct write_outcome {
+  write_status status = write_status::ok;
+  std::uint64_t accepted = 0;  ///< bytes of this call that are queued or written
+  std::uint64_t queued = 0;    ///< bytes waiting in the queue
+};
+
+/// One live member of the tree of a child.
+struct tree_member {
+  int pid = 0;
+  int parent = 0;
+  char state = '?';
+  std::string command;
+};
+
+/// Answer to `describe`.
+struct description {
+  std::vector<tree_member> tree;
+  /// The foreground group of the PTY is blocked reading the terminal, as the kernel sees it.
+  bool awaiting_input = false;
+};
+
+/// What the loop says about one child. Called on the loop's thread; must not block, must not throw
+/// and must not call back into the backend synchronously. Order per child: `started` < every
+/// `advanced` < `exited` < `drained`; or `failed` alone. `eof` may come at any time in between.
+class sink {
+ public:
+  virtual ~sink() = default;
+  virtual void started(const start_info& info) = 0;
+  virtual void failed(const start_error& error) = 0;
+  /// There is new output in the ring. Not repeated until the consumer called `ring::take_wake`.
+  virtual void advanced() = 0;
+  /// No process holds the output any more.
+  virtual void eof() = 0;
+  /// The leader has ended. Output may still be in the pipe.
+  virtual void exited(const exit_status& status) = 0;
+  /// All output that counts is in the ring. `holders`: live descendants that still hold it; what
+  /// they print from now on is thrown away and counted in `ring_header::discarded`.
+  virtual void drained(const std::vector<int>& holders) = 0;
+  /// Answer to the `write` with this token.
+  virtual void written(std::uint64_t token, const write_outcome& outcome) = 0;
+  /// Answer to the `signal` with this token: 0 or an errno.
+  virtual void signalled(std::uint64_t token, int error_number) = 0;
+  /// The ladder begun by `kill` has ended; the pids that are still there. Comes after `exited` and
+  /// `drained` when the leader is gone.
+  virtual void kill_done(const std::vector<int>& survivors) = 0;
+  /// Answer to the `describe` with this token.
+  virtual void described(std::uint64_t token, const description& what) = 0;
+};
+
+struct kill_plan {
+  int first_signal = 15;
+  std::chrono::milliseconds grace{2000};
+  /// How long to wait for SIGKILL to take effect.
+  std::chrono::milliseconds settle{1000};
+};
+
+/// Where children run. One conformance suite runs against every implementation.
+class backend {
+ public:
+  virtual ~backend() = default;
+  /// Starts a child; answers `started` or `failed`.
+  virtual void start(child_id id, spawn_spec spec, std::shared_ptr<sink> out) = 0;
+  /// Queues bytes (and EOF behind them) for stdin; answers `written`.
+  virtual void write(child_id id, std::uint64_t token, std::string data, bool eof) = 0;
+  /// One signal to the group of the leader (PTY: the terminal's foreground group).
+  virtual void signal(child_id id, std::uint64_t token, int signal_number) = 0;
+  /// Begins the kill ladder (design 5), or joins the one under way; answers `kill_done`. After the
+  /// end of the leader it still removes the descendants.
+  virtual void kill(child_id id, kill_plan plan) = 0;
+  virtual void resize(child_id id, std::uint16_t rows, std::uint16_t cols) = 0;
+  /// The consumer made room in a ring that had stalled.
+  virtual void resume(child_id id) = 0;
+  /// Descendants, and whether input is awaited; answers `described`.
+  virtual void describe(child_id id, std::uint64_t token) = 0;
+  /// The actor is done with this child: no sink call follows. A child that still runs is not
+  /// touched; output of descendants goes on being thrown away.
+  virtual void release(child_id id) = 0;
+};
+
+}  // namespace troupe::backends

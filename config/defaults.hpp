@@ -1,0 +1,52 @@
+// Every number of Troupe, in one place, each with its source. They are the defaults of the options
+// in `options.hpp`; nothing else in the code base names a limit of its own.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::defaults {
+
+using namespace std::chrono_literals;
+
+// -- output (behaviour 1, design 4) --
+inline constexpr std::size_t retained_bytes = 200'000;     // kept in memory per process
+inline constexpr std::size_t ring_bytes = 512 * 1024;      // retained + room to write ahead
+inline constexpr std::size_t preview_chars = 1'000;        // poll
+inline constexpr std::size_t list_preview_chars = 200;     // list, also of the command
+inline constexpr std::size_t tail_chars = 2'000;           // wait, kill, completion
+inline constexpr std::size_t foreground_chars = 50'000;    // terminal: head 40 %, tail 60 %
+inline constexpr std::size_t log_lines = 200;              // log, per answer
+inline constexpr std::size_t log_bytes = 100'000;          // log, byte cap beside the line cap
+inline constexpr std::size_t stdin_queue_bytes = 8 << 20;  // then would_block
+inline constexpr std::size_t pty_line_bytes = 4'095;       // canonical mode, N_TTY
+inline constexpr auto drain_limit = 50ms;                  // after the exit, never re-armed
+
+// -- limits (behaviour 1) --
+inline constexpr std::size_t running_per_session = 256;
+inline constexpr std::size_t running_per_node = 8'192;
+inline constexpr std::size_t finished_per_session = 64;
+inline constexpr auto finished_retention = 30min;
+inline constexpr std::size_t interrupted_turns = 4'096;  // remembered, oldest forgotten first
+
+// -- killing (design 5) --
+inline constexpr auto grace = 2'000ms;
+inline constexpr auto settle = 1'000ms;
+
+// -- waiting (behaviour 2, 3) --
+inline constexpr auto wait_default = 180s;
+inline constexpr auto wait_max = 180s;
+inline constexpr auto foreground_timeout = 180s;
+inline constexpr auto foreground_timeout_max = 600s;
+
+// -- terminal --
+inline constexpr std::uint16_t pty_rows = 30;
+inline constexpr std::uint16_t pty_cols = 120;
+inline constexpr std::uint32_t heartbeat_min_seconds = 60;
+
+// -- scheduler (design 10) --
+inline constexpr std::size_t max_throughput = 100;
+inline constexpr std::size_t launcher_threads = 2;
+
+}  // namespace troupe::defaults

@@ -1,0 +1,54 @@
+// The options of a node as plain values. A host fills one in by hand; the programs read it from the
+// command line and `troupe.conf` (see config/node_config.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "troupe/config/defaults.hpp"
+
+namespace troupe {
+
+struct options {
+  // output
+  std::size_t retained_bytes = defaults::retained_bytes;
+  std::size_t ring_bytes = defaults::ring_bytes;
+  std::size_t preview_chars = defaults::preview_chars;
+  std::size_t list_preview_chars = defaults::list_preview_chars;
+  std::size_t tail_chars = defaults::tail_chars;
+  std::size_t foreground_chars = defaults::foreground_chars;
+  std::size_t log_bytes = defaults::log_bytes;
+  std::size_t stdin_queue_bytes = defaults::stdin_queue_bytes;
+  std::chrono::milliseconds drain_limit = defaults::drain_limit;
+  bool redact = true;
+
+  // limits
+  std::size_t running_per_session = defaults::running_per_session;
+  std::size_t running_per_node = defaults::running_per_node;
+  std::size_t finished_per_session = defaults::finished_per_session;
+  std::chrono::milliseconds finished_retention = defaults::finished_retention;
+  std::size_t interrupted_turns = defaults::interrupted_turns;
+
+  // killing
+  std::chrono::milliseconds grace = defaults::grace;
+  std::chrono::milliseconds settle = defaults::settle;
+
+  // waiting
+  std::chrono::milliseconds wait_default = defaults::wait_default;
+  std::chrono::milliseconds wait_max = defaults::wait_max;
+  std::chrono::milliseconds foreground_timeout = defaults::foreground_timeout;
+  std::chrono::milliseconds foreground_timeout_max = defaults::foreground_timeout_max;
+
+  // running
+  /// Run commands with this POSIX shell (`-c`).
+  std::string shell = "bash";
+  std::size_t launcher_threads = defaults::launcher_threads;
+  /// Become a child subreaper and reap orphans. For programs that own their process; a host that
+  /// has children of its own leaves it off.
+  bool adopt_orphans = false;
+};
+
+}  // namespace troupe
