@@ -17,3 +17,11 @@ endfunction()
 troupe_program(troupe apps/troupe LINK troupe_all)
 troupe_program(troupe-keeper apps/troupe-keeper LINK troupe_backends)
 troupe_program(troupe-bench bench LINK troupe_all)
+
+# What scripts/run needs.
+add_custom_target(programs)
+foreach(program troupe troupe-keeper)
+  if(TARGET ${program})
+    add_dependencies(programs ${program})
+  endif()
+endforeach()
