@@ -4,18 +4,18 @@
 
 #if __has_include(<catch2/catch_all.hpp>)
 
-#  include <catch2/catch_approx.hpp>
-#  include <catch2/catch_message.hpp>
-#  include <catch2/catch_template_test_macros.hpp>
-#  include <catch2/catch_test_macros.hpp>
-#  include <catch2/generators/catch_generators_all.hpp>
-#  include <catch2/matchers/catch_matchers_all.hpp>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_message.hpp>
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+#include <catch2/matchers/catch_matchers_all.hpp>
 
 #else
 
-#  include <catch2/catch.hpp>
+#include <catch2/catch.hpp>
 
-#  include <string>
+#include <string>
 
 namespace Catch::Matchers {
 
@@ -27,11 +27,11 @@ inline auto ContainsSubstring(const std::string& text,
 }  // namespace Catch::Matchers
 
 /// Ends the test case early. Version 2 cannot count it as skipped: it warns and passes.
-#  define SKIP(message)  \
-    do {                 \
-      WARN(message);     \
-      SUCCEED(message);  \
-      return;            \
-    } while (false)
+#define SKIP(message) \
+  do {                \
+    WARN(message);    \
+    SUCCEED(message); \
+    return;           \
+  } while (false)
 
 #endif

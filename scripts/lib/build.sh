@@ -28,5 +28,5 @@ build() {
   shift
   # grep fails when it has printed nothing, which is not a failure of the build.
   NINJA_STATUS='[%f/%t] ' ninja -C "$dir" -j "$(nproc)" "$@" </dev/null 2>&1 |
-    { grep -v -e '^ninja: Entering directory' -e '^ninja: no work to do' || true; } >&2
+    { grep -v -e '^ninja: Entering directory' -e 'Re-checking globbed directories' -e '^ninja: no work to do' || true; } >&2
 }

@@ -17,6 +17,12 @@ mapfile -t files < <(find actors apps backends bench cmake config examples front
 if [[ ${1:-} == --fix ]]; then
   exec "$tool" -i "${files[@]}"
 fi
-if "$tool" --dry-run --Werror --ferror-limit=3 "${files[@]}"; then exit 0; fi
-echo "check_format: scripts/lib/check_format.sh --fix formats the files named above" >&2
+wrong=()
+for file in "${files[@]}"; do
+  "$tool" --dry-run --Werror "$file" 2>/dev/null || wrong+=("$file")
+done
+((${#wrong[@]})) || exit 0
+"$tool" --dry-run --ferror-limit=1 "${wrong[@]}" >&2 || true
+printf 'check_format: not formatted: %s\n' "${wrong[@]}" >&2
+echo "check_format: scripts/lib/check_format.sh --fix formats them" >&2
 [[ $("$tool" --version) != *"version $deciding."* ]] # fails only with the version that decides
