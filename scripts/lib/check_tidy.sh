@@ -21,8 +21,8 @@ rm -rf "$work"
 mkdir -p "$cache" "$work"
 find "$cache" -type f -mtime +30 -delete
 
-# clang cannot read GCC's precompiled headers, so every file is looked at without.
-sed -E 's# -include [^ ]*cmake_pch\.hxx##g; s# -fpch-preprocess##g; s# -Winvalid-pch##g; s# -fno-pch-timestamp##g' \
+# clang-tidy cannot read another compiler's precompiled headers: every file is looked at without.
+sed -E 's# -Xclang -include-pch -Xclang [^ ]*cmake_pch[^ ]* -Xclang -include -Xclang [^ ]*cmake_pch[^ ]*##g; s# -include [^ ]*cmake_pch\.hxx##g; s# -fpch-preprocess##g; s# -Winvalid-pch##g; s# -Xclang -fno-pch-timestamp##g' \
   "$build_dir/compile_commands.json" >"$work/compile_commands.json"
 
 # "<object> <file of ours>" for every file that the compiler read from this tree.
