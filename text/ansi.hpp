@@ -41,15 +41,15 @@ class ansi_stripper {
  private:
   enum class state {
     ground,
-    ground_c2,      // after byte C2 in text: C1 control or Latin-1 character
-    escape,         // after ESC
-    escape_inter,   // ESC and intermediate bytes
+    ground_c2,     // after byte C2 in text: C1 control or Latin-1 character
+    escape,        // after ESC
+    escape_inter,  // ESC and intermediate bytes
     csi,
-    osc,            // string ended by BEL too
-    string,         // DCS, SOS, PM, APC
-    osc_c2,         // after byte C2 in a string
+    osc,     // string ended by BEL too
+    string,  // DCS, SOS, PM, APC
+    osc_c2,  // after byte C2 in a string
     string_c2,
-    string_esc,     // after ESC in a string of more than one line
+    string_esc,  // after ESC in a string of more than one line
   };
 
   size_t ground(std::string_view in, size_t at, std::string& out);

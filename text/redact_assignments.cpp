@@ -1,0 +1,199 @@
+// Masking of the values of secret names, and the judgement which commands print an environment. See
+// redact.hpp.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+
+#include "troupe/text/redact.hpp"
+#include "troupe/text/shell_words.hpp"
+
+namespace troupe::text {
+namespace {
+
+template <size_t N>
+bool contains(const std::array<std::string_view, N>& set, std::string_view word) {
+  return std::find(set.begin(), set.end(), word) != set.end();
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+/// Parts of a name, between `_`, `-` and `.`, that make it a secret one.
+constexpr std::array<std::string_view, 16> secret_parts = {
+    "key",    "apikey", "pass", "passphrase", "pwd",         "pw",   "creds",  "auth",
+    "cookie", "dsn",    "pat",  "credential", "credentials", "salt", "secret", "token"};
+/// The same anywhere in it, for names such as `clientSecret`.
+constexpr std::array<std::string_view, 8> secret_substrings = {
+    "password", "passwd", "secret", "apikey", "accesskey", "privatekey", "credential", "authtoken"};
+
+bool is_secret_name(std::string_view original) {
+  const std::string name = lower(original);
+  if (name == "pwd" || name == "oldpwd" || name == "key" || name == "auth") return false;
+  const bool substring = std::any_of(secret_substrings.begin(), secret_substrings.end(),
+                                     [&](std::string_view s) { return name.find(s) != name.npos; });
+  if (substring) return true;
+  constexpr std::string_view token = "token";
+  if (name.size() > token.size() && name.compare(name.size() - token.size(), 5, token) == 0) {
+    return true;
+  }
+  const bool socket = name.size() > 5 && name.compare(name.size() - 5, 5, "_sock") == 0;
+  std::string_view rest = name;
+  while (!rest.empty() && !socket) {
+    const size_t end = std::min(rest.find_first_of("_-."), rest.size());
+    if (contains(secret_parts, rest.substr(0, end))) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+bool is_harmless(std::string_view value) {
+  constexpr std::array<std::string_view, 9> words = {"",     "\"\"", "''",  "true", "false",
+                                                     "null", "none", "yes", "no"};
+  return contains(words, lower(value)) || value.substr(0, 2) == "${";
+}
+
+const re2::RE2& assignment() {
+  static const re2::RE2 regex(
+      R"re(([A-Za-z_][A-Za-z0-9_.-]*)(\\?["']?(?:=|[ \t]*:[ \t]+|[ \t]+=[ \t]+|:|[ \t]+)))re"
+      R"re(("(?:[^"\\]|\\.)*"|\$?'[^']*'|[^\s"']\S*))re",
+      [] {
+        re2::RE2::Options options(re2::RE2::Latin1);
+        options.set_log_errors(false);
+        return options;
+      }());
+  return regex;
+}
+
+/// A separator that is only blanks counts for the words of a .netrc file.
+bool is_secret_pair(std::string_view name, std::string_view separator) {
+  const bool blanks = separator.find_first_not_of(" \t") == std::string_view::npos;
+  return blanks ? name == "password" || name == "account" : is_secret_name(name);
+}
+
+/// The end of an unquoted value. `NAME=value` at the beginning of a line is what env prints: its value
+/// goes to the end of the line, whatever is in it. Elsewhere it ends with the word.
+size_t value_end(std::string_view text, size_t name, std::string_view separator, size_t begin,
+                 size_t word_end) {
+  const bool line_start = name == 0 || text[name - 1] == '\n';
+  if (line_start && separator == "=") return std::min(text.find('\n', begin), text.size());
+  while (word_end > begin && std::string_view(",;}])").find(text[word_end - 1]) != text.npos) {
+    --word_end;
+  }
+  return word_end;
+}
+
+constexpr std::array<std::string_view, 6> printers = {"env",    "printenv", "set",
+                                                      "export", "declare",  "typeset"};
+constexpr std::array<std::string_view, 12> readers = {
+    "cat", "head", "tail", "bat", "batcat", "less", "more", "nl", "tac", "zcat", "view", "strings"};
+constexpr std::array<std::string_view, 6> searchers = {"grep", "egrep", "fgrep",
+                                                       "awk",  "sed",   "rg"};
+constexpr std::array<std::string_view, 30> secret_files = {
+    ".envrc",           ".bashrc",          ".bash_profile", ".bash_login",      ".bash_aliases",
+    ".profile",         ".zshrc",           ".zshenv",       ".zprofile",        ".kshrc",
+    ".netrc",           "_netrc",           ".pgpass",       ".my.cnf",          ".npmrc",
+    ".pypirc",          ".git-credentials", ".htpasswd",     ".dockercfg",       "credentials",
+    "credentials.json", "credentials.toml", "secrets.yaml",  "secrets.yml",      "secrets.json",
+    "secrets.toml",     "environ",          "kubeconfig",    "terraform.tfvars", ".s3cfg"};
+
+bool is_secret_file(std::string_view path) {
+  const std::string_view name = program_name(path);
+  if (contains(secret_files, name)) return true;
+  const bool sample = name.find("example") != name.npos || name.find("sample") != name.npos ||
+                      name.find("template") != name.npos;
+  if (sample) return false;
+  if (name.substr(0, 4) == ".env") return true;
+  if (name.size() > 4 && name.substr(name.size() - 4) == ".env") return true;
+  const bool is_config = name == "config" || name == "config.json";
+  return is_config && (path.find(".aws/") != path.npos || path.find(".kube/") != path.npos ||
+                       path.find(".docker/") != path.npos);
+}
+
+bool prints_environment(const scanned_command& command) {
+  std::vector<size_t> wrapped;
+  const size_t at = unwrapped(command.words, &wrapped);
+  for (const size_t i : wrapped) {
+    if (program_name(command.words[i].text) == "env") return true;
+  }
+  if (at >= command.words.size()) return false;
+  const std::string_view program = program_name(command.words[at].text);
+  if (contains(printers, program)) return true;
+  const bool searches = contains(searchers, program);
+  if (!searches && !contains(readers, program)) return false;
+  const bool redirected = std::any_of(command.inputs.begin(), command.inputs.end(), is_secret_file);
+  if (redirected) return true;
+  bool pattern = searches;
+  for (size_t i = at + 1; i < command.words.size(); ++i) {
+    const std::string& word = command.words[i].text;
+    if (word.size() > 1 && word[0] == '-') {
+      // The pattern given as an option leaves only files as operands.
+      const bool given = word == "-e" || word == "-f" || word == "--regexp" || word == "--file";
+      if (searches && given) {
+        pattern = false;
+        ++i;
+      }
+      continue;
+    }
+    if (pattern) {
+      pattern = false;
+    } else if (is_secret_file(word)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string redact_assignments(std::string_view text) {
+  const std::string first = redact(text);
+  const re2::StringPiece input(first.data(), first.size());
+  std::string out;
+  size_t done = 0;
+  size_t from = 0;
+  re2::StringPiece group[4];
+  while (from < first.size() &&
+         assignment().Match(input, from, input.size(), re2::RE2::UNANCHORED, group, 4)) {
+    const auto position = [&](const re2::StringPiece& p) {
+      return static_cast<size_t>(p.data() - first.data());
+    };
+    const std::string_view name(group[1].data(), group[1].size());
+    const std::string_view separator(group[2].data(), group[2].size());
+    size_t begin = position(group[3]);
+    std::string_view value(group[3].data(), group[3].size());
+    const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'');
+    if (!quoted) {
+      const size_t end =
+          value_end(first, position(group[1]), separator, begin, begin + value.size());
+      value = std::string_view(first).substr(begin, end - begin);
+    }
+    if (!is_secret_pair(name, separator) || is_harmless(value)) {
+      from = position(group[2]) + group[2].size();
+      continue;
+    }
+    if (quoted) {
+      ++begin;
+      value = value.substr(1, value.size() - 2);
+    }
+    out.append(first, done, begin - done);
+    if (!value.empty()) out.append("***");
+    done = begin + value.size();
+    from = std::max(done, from + 1);
+  }
+  return out.append(first, done, std::string::npos);
+}
+
+bool prints_environment(std::string_view command) {
+  for (const scanned_command& simple : scan_shell(command).commands) {
+    if (prints_environment(simple)) return true;
+  }
+  return false;
+}
+
+}  // namespace troupe::text
