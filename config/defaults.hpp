@@ -28,7 +28,8 @@ inline constexpr std::size_t running_per_session = 256;
 inline constexpr std::size_t running_per_node = 8'192;
 inline constexpr std::size_t finished_per_session = 64;
 inline constexpr auto finished_retention = 30min;
-inline constexpr std::size_t interrupted_turns = 4'096;  // remembered, oldest forgotten first
+inline constexpr std::size_t interrupted_turns = 4'096;    // remembered, oldest forgotten first
+inline constexpr std::size_t waiters_per_process = 1'024;  // requests held by one process
 
 // -- killing (design 5) --
 inline constexpr auto grace = 2'000ms;

@@ -17,7 +17,4 @@ class node_config : public caf::actor_system_config {
   troupe::options troupe_options;
 };
 
-
-
-
 }  // namespace troupe

@@ -43,6 +43,8 @@ struct options {
   std::chrono::milliseconds foreground_timeout_max = defaults::foreground_timeout_max;
 
   // running
+  /// Blocked variables that children may see all the same (see backends/child_environment.hpp).
+  std::vector<std::string> env_pass;
   /// Run commands with this POSIX shell (`-c`).
   std::string shell = "bash";
   std::size_t launcher_threads = defaults::launcher_threads;

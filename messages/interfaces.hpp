@@ -61,6 +61,8 @@ using registry_internal_actor = registry_actor::extend<
     // … or is finished: called exactly once per process, before its waiters are answered. With a
     // start failure the process leaves no trace.
     caf::result<void>(finished_atom, std::string, exit_info, std::uint64_t),
+    // A foreground command became a background process.
+    caf::result<void>(detach_atom, std::string),
     // A process actor is gone without having finished (a bug; the process counts as lost).
     caf::result<void>(lost_atom, std::string),
     // The next finished process may have reached the end of its retention.
@@ -76,9 +78,12 @@ using process_actor = caf::typed_actor<
     caf::result<void>(loop_event),
     // A timer of a waiter (or, with id 0, of the process itself) fired.
     caf::result<void>(deadline_atom, std::uint64_t),
+    // The port that the waiter with this token asked for accepts connections.
+    caf::result<void>(port_atom, std::uint64_t),
+    // Answers when the child runs or could not be started.
     caf::result<start_result>(start_atom, caller),
-    caf::result<run_result>(run_atom, caller),
-    caf::result<process_summary>(summary_atom),
+    // The one foreground wait.
+    caf::result<run_result>(run_atom, caller), caf::result<process_summary>(summary_atom),
     caf::result<poll_result>(poll_atom, caller, poll_options),
     caf::result<log_result>(log_atom, caller, log_options),
     caf::result<output_chunk>(follow_atom, caller, follow_options),

@@ -12,9 +12,9 @@ namespace {
 template <class Enum>
 struct names;
 
-#define TROUPE_NAMES(type, ...)                                       \
-  template <>                                                         \
-  struct names<type> {                                                \
+#define TROUPE_NAMES(type, ...)                                              \
+  template <>                                                                \
+  struct names<type> {                                                       \
     static constexpr auto table = std::to_array<const char*>({__VA_ARGS__}); \
   };
 
@@ -54,10 +54,16 @@ bool convert(std::uint8_t value, Enum& x) {
 
 }  // namespace
 
-#define TROUPE_DEFINE_ENUM(type)                                                               \
-  std::string to_string(type x) { return name_of(x); }                                         \
-  bool from_string(compat::string_view text, type& x) { return parse(compat::to_std(text), x); } \
-  bool from_integer(std::uint8_t value, type& x) { return convert(value, x); }
+#define TROUPE_DEFINE_ENUM(type)                        \
+  std::string to_string(type x) {                       \
+    return name_of(x);                                  \
+  }                                                     \
+  bool from_string(compat::string_view text, type& x) { \
+    return parse(compat::to_std(text), x);              \
+  }                                                     \
+  bool from_integer(std::uint8_t value, type& x) {      \
+    return convert(value, x);                           \
+  }
 
 TROUPE_DEFINE_ENUM(finish_reason)
 TROUPE_DEFINE_ENUM(process_status)

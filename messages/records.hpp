@@ -79,12 +79,12 @@ std::string to_string(wait_status x);
 std::string to_string(run_status x);
 std::string to_string(kill_status x);
 
-#define TROUPE_DECLARE_ENUM(type)                       \
-  bool from_string(compat::string_view text, type& x);  \
-  bool from_integer(std::uint8_t value, type& x);       \
-  template <class Inspector>                            \
-  bool inspect(Inspector& f, type& x) {                 \
-    return caf::default_enum_inspect(f, x);             \
+#define TROUPE_DECLARE_ENUM(type)                      \
+  bool from_string(compat::string_view text, type& x); \
+  bool from_integer(std::uint8_t value, type& x);      \
+  template <class Inspector>                           \
+  bool inspect(Inspector& f, type& x) {                \
+    return caf::default_enum_inspect(f, x);            \
   }
 TROUPE_DECLARE_ENUM(finish_reason)
 TROUPE_DECLARE_ENUM(process_status)
@@ -467,7 +467,8 @@ bool inspect(Inspector& f, follow_options& x) {
 struct wait_options {
   /// Longest wait; more than the configured maximum is clamped by the front end.
   caf::timespan timeout = std::chrono::seconds{180};
-  /// Regular expression (RE2) in output that is new since the wait began; empty: none.
+  /// Regular expression (RE2) in new output; empty: none. New is what no poll, log or wait has shown
+  /// yet, so that a line printed between the start and the wait is not missed.
   std::string until;
   /// TCP port on the loopback interface that must accept a connection; 0: none.
   std::uint16_t port = 0;
@@ -522,13 +523,13 @@ struct run_result {
 
 template <class Inspector>
 bool inspect(Inspector& f, run_result& x) {
-  return f.object(x).fields(
-      f.field("status", x.status), f.field("process", x.process), f.field("output", x.output),
-      f.field("truncated", x.truncated), f.field("output_total_bytes", x.output_total_bytes),
-      f.field("output_omitted_chars", x.output_omitted_chars),
-      f.field("full_output_path", x.full_output_path), f.field("cwd", x.cwd),
-      f.field("cwd_note", x.cwd_note), f.field("pipestatus", x.pipestatus),
-      f.field("environment_recreated", x.environment_recreated));
+  return f.object(x).fields(f.field("status", x.status), f.field("process", x.process),
+                            f.field("output", x.output), f.field("truncated", x.truncated),
+                            f.field("output_total_bytes", x.output_total_bytes),
+                            f.field("output_omitted_chars", x.output_omitted_chars),
+                            f.field("full_output_path", x.full_output_path), f.field("cwd", x.cwd),
+                            f.field("cwd_note", x.cwd_note), f.field("pipestatus", x.pipestatus),
+                            f.field("environment_recreated", x.environment_recreated));
 }
 
 // -- acting ---------------------------------------------------------------------------------------

@@ -1,0 +1,359 @@
+#include "troupe/actors/process.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "troupe/text/redact.hpp"
+
+namespace troupe {
+
+namespace {
+
+redaction redaction_for(const options& opts, const std::string& command) {
+  if (!opts.redact) return redaction::off;
+  return text::prints_environment(command) ? redaction::assignments : redaction::tokens;
+}
+
+run_status run_status_of(const exit_info& end) {
+  switch (end.reason) {
+    case finish_reason::timed_out:
+      return run_status::timed_out;
+    case finish_reason::interrupted:
+      return run_status::interrupted;
+    case finish_reason::failed_to_start:
+      return run_status::failed_to_start;
+    default:
+      return run_status::finished;
+  }
+}
+
+/// Token of the deadline of the process itself; waiters count from 1.
+constexpr std::uint64_t process_deadline = 0;
+
+}  // namespace
+
+process_state::process_state(process_actor::pointer self,
+                             std::shared_ptr<const process_services> services,
+                             backends::child_id child, spawn_request request, caller owner,
+                             backends::spawn_spec spec)
+    : self_(self),
+      services_(std::move(services)),
+      child_(child),
+      request_(std::move(request)),
+      owner_(std::move(owner)),
+      cwd_(spec.cwd),
+      started_at_(caf::make_timestamp()),
+      output_(services_->opts->retained_bytes, !spec.pty,
+              redaction_for(*services_->opts, request_.command)) {
+  services_->backend->start(child_, std::move(spec),
+                            make_actor_sink(caf::actor_cast<process_actor>(self_)));
+}
+
+process_state::~process_state() {
+  if (deadline_timer_ != 0) services_->loop->cancel(deadline_timer_);
+  services_->backend->release(child_);
+}
+
+process_actor::behavior_type process_state::make_behavior() {
+  return {
+      [this](loop_event& event) { std::visit([this](const auto& what) { on(what); }, event.what); },
+      [this](deadline_atom, std::uint64_t token) { on_deadline(token); },
+      [this](port_atom, std::uint64_t token) { on_port_open(token); },
+      [this](start_atom, const caller&) { return on_start(); },
+      [this](run_atom, const caller& who) { return on_run(who); },
+      [this](summary_atom) { return summary(services_->opts->list_preview_chars); },
+      [this](poll_atom, const caller&, const poll_options& what) { return on_poll(what); },
+      [this](log_atom, const caller&, const log_options& what) { return on_log(what); },
+      [this](follow_atom, const caller& who, follow_options& what) {
+        return on_follow(who, std::move(what));
+      },
+      [this](wait_atom, const caller& who, wait_options& what) {
+        return on_wait(who, std::move(what));
+      },
+      [this](kill_atom, const caller& who, const kill_options& what) { return on_kill(who, what); },
+      [this](signal_atom, const caller&, std::int32_t number) { return on_signal(number); },
+      [this](write_atom, const caller&, write_request& what) { return on_write(std::move(what)); },
+      [this](resize_atom, const caller&, std::uint16_t rows, std::uint16_t cols) {
+        return on_resize(rows, cols);
+      },
+      [this](detach_atom, const caller&) { return on_detach(); },
+      [this](handoff_atom, const caller&, std::string& session, std::string& note) {
+        return on_handoff(std::move(session), std::move(note));
+      },
+      [this](interrupt_atom, const caller& who) { return on_interrupt(who); },
+      [this](yield_atom, const caller& who) { return on_yield(who); },
+  };
+}
+
+// -- timers ---------------------------------------------------------------------------------------
+
+void process_state::arm(std::uint64_t token, caf::timespan delay, std::uint64_t& timer) {
+  auto receiver = caf::actor_cast<process_actor>(self_);
+  timer = services_->loop->after(
+      delay, [receiver, token] { compat::anon_send(receiver, deadline_atom_v, token); });
+}
+
+void process_state::disarm(std::uint64_t& timer) {
+  if (timer != 0) services_->loop->cancel(std::exchange(timer, 0));
+}
+
+void process_state::on_deadline(std::uint64_t token) {
+  if (token == process_deadline) {
+    // A deadline that was disarmed meanwhile (yield, end) finds nothing to do.
+    if (deadline_timer_ == 0 || exit_) return;
+    deadline_timer_ = 0;
+    begin_kill(finish_reason::timed_out, "timeout", {});
+    return;
+  }
+  for (std::size_t i = 0; i < waiters_.waits.size(); ++i) {
+    if (waiters_.waits[i].token == token) return finish_wait(i, wait_status::timeout, {});
+  }
+  for (auto it = waiters_.follows.begin(); it != waiters_.follows.end(); ++it) {
+    if (it->token != token) continue;
+    auto entry = std::move(*it);
+    waiters_.follows.erase(it);
+    entry.promise.deliver(
+        output_.read(entry.what.cursor, entry.what.view, entry.what.max_bytes, finished()));
+    return;
+  }
+}
+
+// -- what the loop saw ----------------------------------------------------------------------------
+
+void process_state::on(const backends::start_info& info) {
+  pid_ = info.pid;
+  status_ = process_status::running;
+  output_.attach(info.output);
+  compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
+  for (auto& promise : std::exchange(waiters_.starts, {})) {
+    promise.deliver(start_result{request_.id, pid_, std::nullopt});
+  }
+  if (cause_) return;  // a kill came before the start was known; the ladder is on its way
+  if (!request_.stdin_data.empty() || request_.stdin_close) {
+    services_->backend->write(child_, 0, std::exchange(request_.stdin_data, {}),
+                              request_.stdin_close);
+  }
+  if (request_.timeout) arm(process_deadline, *request_.timeout, deadline_timer_);
+}
+
+void process_state::on(const backends::start_error& error) {
+  exit_info end;
+  end.reason = finish_reason::failed_to_start;
+  start_failure failure;
+  failure.stage = static_cast<start_stage>(error.where);
+  failure.error_number = error.error_number;
+  if (const char* text = error.error_number != 0 ? strerrorname_np(error.error_number) : nullptr) {
+    failure.error_name = text;
+  }
+  failure.text = error.text;
+  end.failure = std::move(failure);
+  exit_ = std::move(end);
+  report_end();
+}
+
+void process_state::on(const loop_event::advanced&) {
+  take_output();
+}
+
+void process_state::on(const loop_event::eof&) {
+  // Not the end: a process may close its output and go on (design 3.4).
+}
+
+void process_state::on(const backends::exit_status& status) {
+  exit_info end;
+  end.reason = cause_ ? cause_->reason : finish_reason::exited;
+  if (cause_) end.source = cause_->source;
+  if (status.known) {
+    end.signal = status.signal;
+    if (status.signal == 0) end.code = status.code;
+    end.core_dumped = status.core_dumped;
+    end.usage = resource_usage{status.user_us,
+                               status.system_us,
+                               status.max_rss_kib,
+                               status.minor_faults,
+                               status.major_faults,
+                               status.voluntary_switches,
+                               status.involuntary_switches};
+  } else {
+    end.reason = finish_reason::lost;
+  }
+  exit_ = std::move(end);
+  status_ = process_status::draining;
+  disarm(deadline_timer_);
+}
+
+void process_state::on(const loop_event::drained& event) {
+  take_output();
+  output_.settle();
+  if (exit_) exit_->descendants.assign(event.holders.begin(), event.holders.end());
+  report_end();
+}
+
+void process_state::on(const loop_event::written& event) {
+  const auto it = waiters_.writes.find(event.token);
+  if (it == waiters_.writes.end()) return;
+  auto promise = std::move(it->second);
+  waiters_.writes.erase(it);
+  const auto& outcome = event.outcome;
+  switch (outcome.status) {
+    case backends::write_status::ok:
+      promise.deliver(write_result{outcome.accepted, outcome.queued});
+      return;
+    case backends::write_status::would_block:
+      promise.deliver(make_error(errc::would_block,
+                                 "stdin of " + request_.id + ": the queue is full (" +
+                                     std::to_string(outcome.queued) + " bytes not read yet)"));
+      return;
+    case backends::write_status::no_stdin:
+      promise.deliver(make_error(
+          errc::bad_state, "stdin of " + request_.id + " is not available: started without one"));
+      return;
+    case backends::write_status::closed:
+      if (exit_) {
+        promise.deliver(gone());
+      } else {
+        promise.deliver(make_error(errc::bad_state, "stdin of " + request_.id + " is closed"));
+      }
+      return;
+    case backends::write_status::line_too_long:
+      promise.deliver(make_error(errc::bad_argument,
+                                 "data: a line of more than " +
+                                     std::to_string(defaults::pty_line_bytes) +
+                                     " bytes cannot be read from a terminal in canonical mode"));
+      return;
+  }
+}
+
+void process_state::on(const loop_event::signalled& event) {
+  const auto it = waiters_.signals.find(event.token);
+  if (it == waiters_.signals.end()) return;
+  auto promise = std::move(it->second);
+  waiters_.signals.erase(it);
+  if (event.error_number == 0) {
+    promise.deliver(summary(services_->opts->list_preview_chars));
+  } else if (event.error_number == ESRCH) {
+    promise.deliver(gone());
+  } else {
+    promise.deliver(make_error(
+        errc::bad_state,
+        "signal to " + request_.id + ": " + std::string{strerrordesc_np(event.error_number)}));
+  }
+}
+
+void process_state::on(const loop_event::described& event) {
+  const auto it = waiters_.describes.find(event.token);
+  if (it == waiters_.describes.end()) return;
+  auto entry = std::move(it->second);
+  waiters_.describes.erase(it);
+  auto result = make_poll_result(entry.what);
+  result.awaiting_input = event.what.awaiting_input && !exit_;
+  if (entry.what.tree) {
+    result.tree.emplace();
+    for (const auto& member : event.what.tree) {
+      result.tree->push_back(
+          {member.pid, member.parent, member.command, std::string(1, member.state)});
+    }
+  }
+  entry.promise.deliver(std::move(result));
+}
+
+void process_state::on(const loop_event::kill_done& event) {
+  kill_under_way_ = false;
+  if (event.survivors.empty()) {
+    // With the leader gone the end is on its way through the registry; the answers follow it.
+    if (finished()) {
+      answer_run(run_status_of(*exit_));
+      answer_kills({});
+      leave_if_done();
+    }
+    return;
+  }
+  // Not all of it could be ended: an error that names them; the process stays killable. Nobody is
+  // left waiting for what may never end.
+  answer_kills(event.survivors);
+  if (finished()) {
+    answer_run(run_status_of(*exit_));
+    leave_if_done();
+  } else if (cause_) {
+    answer_run(cause_->reason == finish_reason::timed_out ? run_status::timed_out
+                                                          : run_status::interrupted);
+  }
+}
+
+// -- output ---------------------------------------------------------------------------------------
+
+void process_state::take_output() {
+  const auto fresh = output_.take_new();
+  if (fresh.to > fresh.from) {
+    const auto pieces = output_.slices(fresh.from, fresh.to);
+    for (const auto piece : pieces) {
+      if (piece.empty()) continue;
+      if (auto* run = waiters_.run.get()) {
+        run->scratch.clear();
+        if (request_.pty) {
+          run->view.feed(piece, run->scratch);
+        } else {
+          run->clean.clear();
+          run->noise.feed(piece, run->clean);
+          run->view.feed(run->clean, run->scratch);
+        }
+        run->output.feed(run->scratch);
+      }
+      for (std::size_t i = 0; i < waiters_.waits.size();) {
+        auto* until = waiters_.waits[i].until.get();
+        auto match = until != nullptr ? until->feed(piece) : std::nullopt;
+        if (match) {
+          shown_to_ = fresh.to;
+          finish_wait(i, wait_status::matched, std::move(*match));
+        } else {
+          ++i;
+        }
+      }
+    }
+  }
+  if (output_.trim()) services_->backend->resume(child_);
+  answer_follows();
+}
+
+// -- the end --------------------------------------------------------------------------------------
+
+void process_state::report_end() {
+  if (std::exchange(ending_reported_, true)) return;
+  disarm(deadline_timer_);
+  ended_at_ = caf::make_timestamp();
+  // The registry takes the process out of the running set (and, before that, whatever must be
+  // durable is); only then anybody is told (design 3.2).
+  compat::request(self_, services_->registry, finished_atom_v, request_.id, *exit_, output_.end())
+      .then([this] { settle_everything(); }, [this](const caf::error&) { settle_everything(); });
+}
+
+void process_state::settle_everything() {
+  status_ = process_status::finished;
+  for (auto& promise : std::exchange(waiters_.starts, {})) {
+    promise.deliver(start_result{request_.id, pid_, exit_->failure});
+  }
+  // A foreground command that we ended is answered when its whole tree is gone, not before.
+  if (!kill_under_way_) answer_run(run_status_of(*exit_));
+  answer_waits();
+  answer_follows();
+  for (auto& [token, promise] : std::exchange(waiters_.writes, {})) promise.deliver(gone());
+  for (auto& [token, promise] : std::exchange(waiters_.signals, {})) promise.deliver(gone());
+  for (auto& [token, entry] : std::exchange(waiters_.describes, {})) {
+    entry.promise.deliver(make_poll_result(entry.what));
+  }
+  if (!kill_under_way_) answer_kills({});
+  leave_if_done();
+}
+
+void process_state::leave_if_done() {
+  // A background process stays until its retention is over, so that its result can be read and its
+  // descendants can be killed. A foreground command and a failed start leave nothing behind.
+  if (!finished() || kill_under_way_) return;
+  if (exit_->failure || (request_.foreground && exit_->descendants.empty())) self_->quit();
+}
+
+caf::error process_state::gone() const {
+  return make_error(errc::already_exited, "Process has already finished");
+}
+
+}  // namespace troupe

@@ -1,0 +1,138 @@
+// The process actor: one per command, foreground and background alike. It owns the consumer's end of
+// the output, the waiters, what is known of the end, and says exactly one terminal message to the
+// registry. The state class holds named handlers; `make_behavior` is a thin table.
+//
+// Files: process.cpp (life), process_wait.cpp (who waits for what), process_view.cpp (what is shown),
+// process_act.cpp (kill, signal, stdin, ownership).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include "troupe/actors/loop_event.hpp"
+#include "troupe/actors/output.hpp"
+#include "troupe/actors/waiters.hpp"
+#include "troupe/backends/backend.hpp"
+#include "troupe/backends/io_loop.hpp"
+#include "troupe/config/options.hpp"
+#include "troupe/messages/interfaces.hpp"
+
+namespace troupe {
+
+/// What all processes of a node share. The registry owns loop and backend; processes end before
+/// them.
+struct process_services {
+  std::shared_ptr<const options> opts;
+  std::shared_ptr<backends::io_loop> loop;
+  std::shared_ptr<backends::backend> backend;
+  registry_internal_actor registry;
+};
+
+class process_state {
+ public:
+  /// Starts the child at once. `spec` is what the backend runs for `request.command`.
+  process_state(process_actor::pointer self, std::shared_ptr<const process_services> services,
+                backends::child_id child, spawn_request request, caller owner,
+                backends::spawn_spec spec);
+  ~process_state();
+  process_state(const process_state&) = delete;
+  process_state& operator=(const process_state&) = delete;
+
+  process_actor::behavior_type make_behavior();
+
+  static constexpr const char* name = "troupe.process";
+
+ private:
+  // -- life (process.cpp) --
+  void on(const loop_event::advanced&);
+  void on(const backends::start_info& info);
+  void on(const backends::start_error& error);
+  void on(const loop_event::eof&);
+  void on(const backends::exit_status& status);
+  void on(const loop_event::drained& event);
+  void on(const loop_event::written& event);
+  void on(const loop_event::signalled& event);
+  void on(const loop_event::kill_done& event);
+  void on(const loop_event::described& event);
+  void take_output();
+  void report_end();
+  void settle_everything();
+  void leave_if_done();
+  caf::error gone() const;
+  void arm(std::uint64_t token, caf::timespan delay, std::uint64_t& timer);
+  void disarm(std::uint64_t& timer);
+  void on_deadline(std::uint64_t token);
+  bool finished() const { return status_ == process_status::finished; }
+
+  // -- waiting (process_wait.cpp) --
+  caf::result<start_result> on_start();
+  caf::result<run_result> on_run(const caller& who);
+  caf::result<wait_result> on_wait(const caller& who, wait_options what);
+  caf::result<output_chunk> on_follow(const caller& who, follow_options what);
+  caf::result<std::uint32_t> on_interrupt(const caller& who);
+  caf::result<std::uint32_t> on_yield(const caller& who);
+  caf::result<process_summary> on_detach();
+  void on_port_open(std::uint64_t token);
+  void answer_run(run_status how);
+  void finish_wait(std::size_t index, wait_status how, std::string match);
+  void end_follows_of(const caller& who);
+  void answer_waits();
+  void answer_follows();
+  void leave_foreground();
+  wait_result make_wait_result(wait_status how) const;
+
+  // -- showing (process_view.cpp) --
+  process_summary summary(std::size_t preview_chars) const;
+  caf::result<poll_result> on_poll(const poll_options& what);
+  poll_result make_poll_result(const poll_options& what) const;
+  caf::result<log_result> on_log(const log_options& what);
+
+  // -- acting (process_act.cpp) --
+  caf::result<kill_result> on_kill(const caller& who, const kill_options& what);
+  void begin_kill(finish_reason reason, std::string source, const kill_options& what);
+  kill_result make_kill_result(kill_status how, std::vector<std::int32_t> survivors) const;
+  void answer_kills(const std::vector<int>& survivors);
+  caf::result<process_summary> on_signal(std::int32_t signal_number);
+  caf::result<write_result> on_write(write_request what);
+  caf::result<void> on_resize(std::uint16_t rows, std::uint16_t cols);
+  caf::result<process_summary> on_handoff(std::string session, std::string note);
+
+  process_actor::pointer self_;
+  std::shared_ptr<const process_services> services_;
+  backends::child_id child_;
+  spawn_request request_;
+  caller owner_;
+  std::string cwd_;
+  std::string handoff_note_;
+
+  process_status status_ = process_status::starting;
+  std::int32_t pid_ = 0;
+  caf::timestamp started_at_;
+  caf::timestamp ended_at_;
+  process_output output_;
+  /// Up to here a caller has been shown the output; `until` looks at what follows.
+  std::uint64_t shown_to_ = 0;
+  bool ending_reported_ = false;
+
+  /// The first cause of the end (design 3.3).
+  struct cause {
+    finish_reason reason;
+    std::string source;
+  };
+  std::optional<cause> cause_;
+  std::optional<exit_info> exit_;
+
+  std::uint64_t next_token_ = 1;
+  std::uint64_t deadline_timer_ = 0;
+  waiters waiters_;
+  bool kill_under_way_ = false;
+};
+
+}  // namespace troupe

@@ -1,0 +1,361 @@
+#include "troupe/actors/registry.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// The shortest part of an id (hex digits) that may stand for the whole.
+constexpr std::size_t shortest_prefix = 4;
+
+bool is_process_id(std::string_view id) {
+  constexpr std::string_view head = "proc_";
+  return id.size() == head.size() + 12 && id.starts_with(head) &&
+         id.find_first_not_of("0123456789abcdef", head.size()) == id.npos;
+}
+
+caf::error bad(std::string_view field, std::string_view reason) {
+  return make_error(errc::bad_argument, std::string{field} + ": " + std::string{reason});
+}
+
+caf::error check(const spawn_request& request) {
+  if (request.command.find('\0') != request.command.npos) {
+    return bad("command", "must not contain a NUL byte");
+  }
+  if (request.workdir.find('\0') != request.workdir.npos) {
+    return bad("workdir", "must not contain a NUL byte");
+  }
+  for (const auto& entry : request.env) {
+    const auto equals = entry.find('=');
+    if (equals == 0 || equals == entry.npos || entry.find('\0') != entry.npos) {
+      return bad("env", "entries must be NAME=value without NUL bytes");
+    }
+  }
+  if (request.pty && (request.rows == 0 || request.cols == 0)) {
+    return bad("rows, cols", "must be at least 1");
+  }
+  if (request.timeout && *request.timeout <= caf::timespan::zero()) {
+    return bad("timeout", "must be positive");
+  }
+  return {};
+}
+
+}  // namespace
+
+registry_state::registry_state(registry_internal_actor::pointer self,
+                               std::shared_ptr<const options> opts,
+                               std::shared_ptr<backends::io_loop> loop,
+                               std::shared_ptr<backends::backend> backend)
+    : self_(self), opts_(std::move(opts)), child_env_(opts_->env_pass) {
+  services_ = std::make_shared<process_services>();
+  services_->opts = opts_;
+  services_->loop = std::move(loop);
+  services_->backend = std::move(backend);
+  services_->registry = caf::actor_cast<registry_internal_actor>(self_);
+  std::error_code ignored;
+  default_cwd_ = std::filesystem::current_path(ignored).string();
+  if (default_cwd_.empty()) default_cwd_ = "/";
+}
+
+registry_state::~registry_state() {
+  if (retention_timer_ != 0) services_->loop->cancel(retention_timer_);
+  for (auto& [id, process] : processes_) {
+    caf::anon_send_exit(process.handle, caf::exit_reason::user_shutdown);
+  }
+  services_->registry = nullptr;
+}
+
+registry_internal_actor::behavior_type registry_state::make_behavior() {
+  return {
+      [this](start_atom, const caller& who, spawn_request& request) {
+        return on_start(who, std::move(request));
+      },
+      [this](run_atom, const caller& who, spawn_request& request) {
+        return on_run(who, std::move(request));
+      },
+      [this](list_atom, const caller& who) { return on_list(who); },
+      [this](poll_atom atom, const caller& who, const std::string& id, const poll_options& what) {
+        return pass_on<poll_result>(atom, who, id, what);
+      },
+      [this](log_atom atom, const caller& who, const std::string& id, const log_options& what) {
+        return pass_on<log_result>(atom, who, id, what);
+      },
+      [this](follow_atom atom, const caller& who, const std::string& id,
+             const follow_options& what) { return pass_on<output_chunk>(atom, who, id, what); },
+      [this](wait_atom atom, const caller& who, const std::string& id, const wait_options& what) {
+        return pass_on<wait_result>(atom, who, id, what);
+      },
+      [this](kill_atom atom, const caller& who, const std::string& id, const kill_options& what) {
+        return pass_on<kill_result>(atom, who, id, what);
+      },
+      [this](signal_atom atom, const caller& who, const std::string& id, std::int32_t number) {
+        return pass_on<process_summary>(atom, who, id, number);
+      },
+      [this](write_atom atom, const caller& who, const std::string& id, write_request& what) {
+        return pass_on<write_result>(atom, who, id, std::move(what));
+      },
+      [this](resize_atom atom, const caller& who, const std::string& id, std::uint16_t rows,
+             std::uint16_t cols) { return pass_on<void>(atom, who, id, rows, cols); },
+      [this](detach_atom atom, const caller& who, const std::string& id) {
+        return pass_on<process_summary>(atom, who, id);
+      },
+      [this](handoff_atom, const caller& who, const std::string& id, std::string& session,
+             std::string& note) {
+        return on_handoff(who, id, std::move(session), std::move(note));
+      },
+      [this](interrupt_atom, const caller& who) { return on_interrupt(who); },
+      [this](yield_atom, const caller& who) { return on_yield(who); },
+      [this](kill_all_atom, const caller& who, const kill_all_options& what) {
+        return on_kill_all(who, what);
+      },
+      [this](active_atom, const caller& who, caf::timespan max_age) {
+        return on_active(who, max_age);
+      },
+      [this](status_atom) { return on_status(); },
+      [this](started_atom, const std::string&, std::int32_t) { ++started_total_; },
+      [this](finished_atom, const std::string& id, const exit_info& end, std::uint64_t bytes) {
+        on_finished(id, end, bytes);
+      },
+      [this](detach_atom, const std::string& id) { on_background(id); },
+      [this](lost_atom, const std::string& id) { on_lost(id); },
+      [this](retention_atom) { on_retention(); },
+      [this](shutdown_atom, caf::timespan grace) { return on_shutdown(grace); },
+  };
+}
+
+// -- starting -------------------------------------------------------------------------------------
+
+caf::result<start_result> registry_state::on_start(const caller& who, spawn_request request) {
+  if (is_interrupted(who)) {
+    return make_error(errc::interrupted, "this turn was interrupted: nothing was started");
+  }
+  auto process = admit(who, std::move(request));
+  if (!process) return process.error();
+  return compat::delegate(self_, *process, start_atom_v, who);
+}
+
+caf::result<run_result> registry_state::on_run(const caller& who, spawn_request request) {
+  if (is_interrupted(who)) {
+    // Later commands of an interrupted turn answer at once, without running (design 2).
+    run_result result;
+    result.status = run_status::interrupted;
+    result.process.command = std::move(request.command);
+    result.process.session = who.session;
+    result.output = "[Command interrupted]";
+    return result;
+  }
+  request.foreground = true;
+  if (!request.timeout) request.timeout = opts_->foreground_timeout;
+  auto process = admit(who, std::move(request));
+  if (!process) return process.error();
+  return compat::delegate(self_, *process, run_atom_v, who);
+}
+
+caf::expected<process_actor> registry_state::admit(const caller& who, spawn_request request) {
+  if (shutting_down_) return make_error(errc::shutting_down, "the node is shutting down");
+  if (auto err = check(request)) return err;
+  if (request.id.empty()) {
+    do {
+      request.id = make_process_id();
+    } while (processes_.contains(request.id));
+  } else if (!is_process_id(request.id)) {
+    return bad("id", "must be proc_ and 12 lower-case hex digits");
+  } else if (processes_.contains(request.id)) {
+    return bad("id", "is taken already");
+  }
+  if (request.environment.empty()) request.environment = "local";
+  if (request.environment != "local") {
+    return bad("environment", "there is no environment named " + request.environment);
+  }
+  if (running_ >= opts_->running_per_node) {
+    return make_error(errc::limit_reached, "this node runs " + std::to_string(running_) +
+                                               " processes, the limit; nothing was started");
+  }
+  if (const auto count = running_of_[who.session]; count >= opts_->running_per_session) {
+    return make_error(errc::limit_reached, "this session runs " + std::to_string(count) +
+                                               " processes, the limit; nothing was started");
+  }
+  auto spec = make_spec(request);
+  if (!spec) return spec.error();
+  entry fresh;
+  fresh.session = who.session;
+  fresh.foreground = request.foreground;
+  fresh.persist_on_release = request.persist_on_release;
+  fresh.started = backends::io_loop::clock::now();
+  fresh.number = next_number_++;
+  const auto id = request.id;
+  fresh.handle = self_->spawn<process_actor::stateful_impl<process_state>>(
+      std::shared_ptr<const process_services>{services_}, fresh.number, std::move(request), who,
+      std::move(*spec));
+  // Supervision: attached to the short-lived side, as a message (design 10).
+  caf::actor_cast<caf::actor>(fresh.handle)->attach_functor([id, registry = services_->registry] {
+    compat::anon_send(registry, lost_atom_v, id);
+  });
+  ++running_;
+  ++running_of_[fresh.session];
+  const auto it = processes_.emplace(id, std::move(fresh)).first;
+  return it->second.handle;
+}
+
+caf::expected<backends::spawn_spec> registry_state::make_spec(const spawn_request& request) const {
+  backends::spawn_spec spec;
+  spec.argv = {opts_->shell};
+  if (request.pipefail) {
+    spec.argv.emplace_back("-o");
+    spec.argv.emplace_back("pipefail");
+  }
+  spec.argv.emplace_back("-c");
+  spec.argv.push_back(request.command);
+  spec.marker = request.id;
+  spec.env = child_env_.make(request.env, spec.marker);
+  spec.pty = request.pty;
+  spec.rows = request.rows;
+  spec.cols = request.cols;
+  spec.stdin_pipe = request.stdin_pipe || !request.stdin_data.empty() || request.stdin_close;
+  spec.cwd = request.workdir.empty() ? default_cwd_ : request.workdir;
+  if (spec.cwd == "~" || spec.cwd.starts_with("~/")) {
+    const auto home = child_env_.base_value("HOME");
+    spec.cwd = (home.empty() ? std::string{"/"} : std::string{home}) + spec.cwd.substr(1);
+  } else if (!spec.cwd.starts_with('/')) {
+    spec.cwd = default_cwd_ + "/" + spec.cwd;
+  }
+  return spec;
+}
+
+// -- one process ----------------------------------------------------------------------------------
+
+caf::expected<registry_state::table::iterator> registry_state::find(const caller& who,
+                                                                    std::string_view id) {
+  const auto visible = [&](const table::value_type& row) {
+    return row.second.session == who.session;
+  };
+  if (const auto it = processes_.find(id); it != processes_.end() && visible(*it)) return it;
+  std::string prefix{id};
+  if (!prefix.starts_with("proc_")) prefix = "proc_" + prefix;
+  auto found = processes_.end();
+  if (prefix.size() >= std::string_view{"proc_"}.size() + shortest_prefix) {
+    for (auto it = processes_.lower_bound(prefix);
+         it != processes_.end() && it->first.starts_with(prefix); ++it) {
+      if (!visible(*it)) continue;
+      if (found != processes_.end()) {
+        found = processes_.end();
+        break;
+      }
+      found = it;
+    }
+  }
+  if (found == processes_.end()) {
+    return make_error(errc::not_found, "No process with ID " + std::string{id});
+  }
+  return found;
+}
+
+template <class Result, class Atom, class... Args>
+caf::result<Result> registry_state::pass_on(Atom atom, const caller& who, const std::string& id,
+                                            Args&&... args) {
+  auto it = find(who, id);
+  if (!it) return it.error();
+  return compat::delegate(self_, (*it)->second.handle, atom, who, std::forward<Args>(args)...);
+}
+
+caf::result<process_summary> registry_state::on_handoff(const caller& who, const std::string& id,
+                                                        std::string session, std::string note) {
+  auto found = find(who, id);
+  if (!found) return found.error();
+  auto& row = (*found)->second;
+  if (row.finished) return make_error(errc::already_exited, "Process has already finished");
+  if (session.empty()) return bad("session", "must name the new owner");
+  if (note.empty()) return bad("data", "must say in one line what the process is for");
+  if (running_of_[session] >= opts_->running_per_session) {
+    return make_error(errc::limit_reached, "the other session runs as many processes as it may");
+  }
+  --running_of_[row.session];
+  ++running_of_[session];
+  row.session = session;
+  return compat::delegate(self_, row.handle, handoff_atom_v, who, std::move(session),
+                          std::move(note));
+}
+
+// -- the table ------------------------------------------------------------------------------------
+
+void registry_state::on_finished(const std::string& id, const exit_info& end,
+                                 std::uint64_t output_bytes) {
+  const auto it = processes_.find(id);
+  if (it == processes_.end() || it->second.finished) return;
+  auto& row = it->second;
+  row.finished = true;
+  row.ended = backends::io_loop::clock::now();
+  output_bytes_total_ += output_bytes;
+  --running_;
+  if (const auto count = running_of_.find(row.session);
+      count != running_of_.end() && --count->second == 0) {
+    running_of_.erase(count);
+  }
+  if (end.failure || (row.foreground && end.descendants.empty())) {
+    processes_.erase(it);  // leaves no trace; the actor ends by itself once it has answered
+    return;
+  }
+  auto& kept = finished_of_[row.session];
+  kept.push_back(id);
+  retention_.emplace_back(row.ended + opts_->finished_retention, id);
+  if (kept.size() > opts_->finished_per_session) {
+    const auto oldest = processes_.find(kept.front());
+    if (oldest != processes_.end()) {
+      forget(oldest);
+    } else {
+      kept.pop_front();
+    }
+  }
+  arm_retention();
+}
+
+void registry_state::on_background(const std::string& id) {
+  if (const auto it = processes_.find(id); it != processes_.end()) it->second.foreground = false;
+}
+
+void registry_state::on_lost(const std::string& id) {
+  const auto it = processes_.find(id);
+  if (it == processes_.end()) return;
+  if (!it->second.finished) {
+    exit_info end;
+    end.reason = finish_reason::lost;
+    on_finished(id, end, 0);
+  }
+  if (const auto again = processes_.find(id); again != processes_.end()) forget(again);
+}
+
+void registry_state::forget(table::iterator it) {
+  if (const auto kept = finished_of_.find(it->second.session); kept != finished_of_.end()) {
+    std::erase(kept->second, it->first);
+    if (kept->second.empty()) finished_of_.erase(kept);
+  }
+  caf::anon_send_exit(it->second.handle, caf::exit_reason::user_shutdown);
+  processes_.erase(it);
+}
+
+void registry_state::arm_retention() {
+  if (retention_timer_ != 0 || retention_.empty()) return;
+  const auto delay = retention_.front().first - backends::io_loop::clock::now();
+  retention_timer_ = services_->loop->after(
+      std::max(delay, backends::io_loop::clock::duration::zero()),
+      [registry = services_->registry] { compat::anon_send(registry, retention_atom_v); });
+}
+
+void registry_state::on_retention() {
+  retention_timer_ = 0;
+  const auto now = backends::io_loop::clock::now();
+  while (!retention_.empty() && retention_.front().first <= now) {
+    if (const auto it = processes_.find(retention_.front().second); it != processes_.end()) {
+      forget(it);
+    }
+    retention_.pop_front();
+  }
+  arm_retention();
+}
+
+}  // namespace troupe
