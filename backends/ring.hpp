@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::backends {
@@ -50,8 +51,11 @@ class ring {
 
   // -- producer --
 
-  /// The contiguous free part that comes next; empty when the ring is full.
+  /// The contiguous free part that comes next; empty when the ring is full. When it is, the ring is
+  /// marked as stalled: the `release` that makes room returns true.
   std::pair<char*, std::size_t> writable() const noexcept;
+  /// The whole free part, in one or two pieces; otherwise as `writable`.
+  std::array<std::pair<char*, std::size_t>, 2> writable_parts() const noexcept;
   /// Publishes `n` bytes written into `writable()`.
   void commit(std::size_t n) const noexcept;
   /// Copies as much of `bytes` as fits; returns how much that was.

@@ -1,0 +1,154 @@
+// One child on the loop: reads its output into the ring, feeds its stdin, notices its exit, drains
+// what is left, and runs the kill ladder. Passive: it reacts to readiness and to requests, and tells
+// everything to its sink. Belongs to the loop's thread.
+//
+//   starting ──began──▶ running ──leader exits──▶ draining ──▶ discarding ──EOF──▶ over
+//
+// Exit is not EOF and EOF is not exit: after the exit, what the pipe held at that moment reaches the
+// ring whatever it takes; beyond that, reading ends when it would block, at the end, or at one
+// absolute limit. Afterwards the descriptor stays open and what still comes is thrown away, so that
+// a descendant does not die of SIGPIPE.
+#pragma once
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "troupe/backends/backend.hpp"
+#include "troupe/backends/io_loop.hpp"
+#include "troupe/backends/local/kill_run.hpp"
+#include "troupe/backends/local/process_table.hpp"
+#include "troupe/backends/local/spawn.hpp"
+#include "troupe/backends/local/stdin_queue.hpp"
+#include "troupe/text/terminal_queries.hpp"
+
+namespace troupe::backends::local {
+
+/// What all children of a backend share. Outlives them.
+struct child_services {
+  io_loop& loop;
+  process_table& table;
+  std::chrono::milliseconds drain_limit{50};
+  std::size_t stdin_queue_bytes = 8 << 20;
+  /// A leader has been reaped, whoever did it.
+  std::function<void(int pid)> reaped;
+  /// The child is released and nothing of it is left to do.
+  std::function<void(child_id)> forget;
+  std::vector<char> scratch = std::vector<char>(64 * 1024);
+};
+
+class child : public std::enable_shared_from_this<child> {
+ public:
+  child(child_services& services, child_id id, std::shared_ptr<sink> out, const spawn_spec& spec);
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+
+  /// The launcher's good news. Tells `started`, then does what was asked for in the meantime.
+  void began(spawned&& s, std::shared_ptr<arena::lease> lease);
+
+  void write(std::uint64_t token, std::string data, bool eof);
+  void signal(std::uint64_t token, int signal_number);
+  void kill(kill_plan plan);
+  void resize(std::uint16_t rows, std::uint16_t cols);
+  void resume();
+  void describe(std::uint64_t token);
+  void release();
+
+  /// The leader has ended and was reaped by the orphan handling.
+  void leader_exited(const exit_status& status);
+  /// Lets go of everything at once, telling nothing. The child itself is not touched.
+  void close();
+
+ private:
+  using descriptor = boost::asio::posix::stream_descriptor;
+  enum class phase { starting, running, draining, discarding, over };
+  enum class read_result { data, again, full, end };
+
+  // child.cpp: life
+  bool defer(std::function<void()> later);
+  void await_exit();
+  void exit_readable();
+  void begin_drain();
+  void drain_limit_reached();
+  bool drain_is_over(read_result last) const;
+  void finish_drain(bool eof);
+  void tell_drained(const std::vector<int>& holders);
+  void tell_kill_done();
+  void forget_if_done();
+  bool signal_leader(int signal_number);
+  tree_identity identity() const;
+  void learn(const std::vector<process_key>& members);
+
+  // child_output.cpp: reading
+  void pump();
+  void arm_read();
+  read_result read_some();
+  read_result read_pipe();
+  read_result read_terminal();
+  read_result discard();
+  void tell_advanced();
+  void output_ended();
+
+  // child_input.cpp: stdin, the terminal, signals
+  void flush_stdin();
+  void arm_write();
+  void close_stdin();
+
+  child_services& services_;
+  child_id id_;
+  std::shared_ptr<sink> sink_;
+  std::shared_ptr<arena::lease> lease_;
+  std::string marker_;
+  bool pty_;
+
+  phase phase_ = phase::starting;
+  bool released_ = false;
+  bool closed_ = false;
+  bool exited_ = false;
+  bool drained_told_ = false;
+  bool output_over_ = false;
+  bool stalled_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
+  bool limit_passed_ = false;
+  /// Bytes that must still be read whatever the limit says.
+  std::int64_t must_read_ = 0;
+  /// How much of the output `advanced` has announced.
+  std::uint64_t told_ = 0;
+
+  int pid_ = 0;
+  std::uint64_t start_ticks_ = 0;
+  io_loop::clock::time_point reaped_at_;
+  std::set<process_key> known_;
+  std::optional<descriptor> pidfd_;
+  std::optional<descriptor> output_;
+  std::optional<descriptor> input_;
+  io_loop::timer_id drain_timer_ = 0;
+  stdin_queue stdin_;
+
+  /// PTY only: filters queries; what did not fit into the ring yet.
+  struct terminal {
+    text::query_responder responder;
+    std::string pending;
+    std::string answers;
+    bool ended = false;
+  };
+  std::unique_ptr<terminal> terminal_;
+
+  std::shared_ptr<kill_run> kill_;
+  std::optional<std::vector<int>> survivors_;
+  std::vector<std::function<void()>> deferred_;
+};
+
+/// waitid(P_PIDFD or P_PID) without blocking: the status if the process has ended; reaps it.
+/// `ended` is false while it runs. ECHILD (somebody else reaped it) gives an unknown status.
+struct wait_outcome {
+  bool ended = false;
+  exit_status status;
+};
+wait_outcome reap(int id_type, int id);
+
+}  // namespace troupe::backends::local

@@ -1,0 +1,180 @@
+// Reading a child's output into the ring.
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "troupe/backends/local/child.hpp"
+
+namespace troupe::backends::local {
+
+namespace {
+
+// One turn of one child: others must get theirs in a flood.
+constexpr int rounds_per_turn = 4;
+constexpr std::size_t bytes_per_read = 256 * 1024;
+
+bool would_block(ssize_t n) {
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+}  // namespace
+
+void child::pump() {
+  if (!output_ || output_over_) {
+    return;
+  }
+  const auto self = shared_from_this();
+  auto result = read_result::data;
+  for (int round = 0; round < rounds_per_turn && result == read_result::data; ++round) {
+    result = read_some();
+  }
+  stalled_ = result == read_result::full;
+  tell_advanced();
+  if (result == read_result::end) {
+    output_ended();
+  } else if (phase_ == phase::draining && drain_is_over(result)) {
+    finish_drain(false);
+  } else if (!stalled_) {
+    arm_read();
+  }
+}
+
+void child::arm_read() {
+  if (reading_ || !output_ || output_over_) {
+    return;
+  }
+  reading_ = true;
+  output_->async_wait(descriptor::wait_read,
+                      [self = shared_from_this()](const boost::system::error_code& error) {
+    self->reading_ = false;
+    if (!error) {
+      self->pump();
+    }
+  });
+}
+
+void child::resume() {
+  if (stalled_) {
+    stalled_ = false;
+    pump();
+  }
+}
+
+child::read_result child::read_some() {
+  if (phase_ == phase::discarding) {
+    return discard();
+  }
+  return pty_ ? read_terminal() : read_pipe();
+}
+
+child::read_result child::read_pipe() {
+  const auto& ring = lease_->get();
+  const auto parts = ring.writable_parts();
+  if (parts[0].second == 0) {
+    return read_result::full;
+  }
+  iovec pieces[2];
+  pieces[0].iov_base = parts[0].first;
+  pieces[0].iov_len = std::min(parts[0].second, bytes_per_read);
+  pieces[1].iov_base = parts[1].first;
+  pieces[1].iov_len = std::min(parts[1].second, bytes_per_read - pieces[0].iov_len);
+  const auto n = ::readv(output_->native_handle(), pieces, pieces[1].iov_len == 0 ? 1 : 2);
+  if (n > 0) {
+    ring.commit(static_cast<std::size_t>(n));
+    must_read_ -= n;
+    return read_result::data;
+  }
+  if (would_block(n)) {
+    return read_result::again;
+  }
+  return n < 0 && errno == EINTR ? read_result::data : read_result::end;
+}
+
+child::read_result child::read_terminal() {
+  const auto& ring = lease_->get();
+  auto& t = *terminal_;
+  if (!t.pending.empty()) {
+    t.pending.erase(0, ring.append(t.pending));
+    if (!t.pending.empty()) {
+      return read_result::full;
+    }
+  }
+  if (t.ended) {
+    return read_result::end;
+  }
+  auto& scratch = services_.scratch;
+  const auto n = ::read(output_->native_handle(), scratch.data(), scratch.size());
+  if (would_block(n)) {
+    return read_result::again;
+  }
+  if (n < 0 && errno == EINTR) {
+    return read_result::data;
+  }
+  if (n <= 0) {  // EIO: nobody has the terminal open
+    t.ended = true;
+    t.responder.finish(t.pending);
+    return read_result::data;
+  }
+  must_read_ -= n;
+  t.answers.clear();
+  t.responder.feed({scratch.data(), static_cast<std::size_t>(n)}, t.pending, t.answers);
+  t.pending.erase(0, ring.append(t.pending));
+  if (!t.answers.empty()) {
+    stdin_.push_front(t.answers);
+    flush_stdin();
+  }
+  return t.pending.empty() ? read_result::data : read_result::full;
+}
+
+child::read_result child::discard() {
+  auto& scratch = services_.scratch;
+  const auto n = ::read(output_->native_handle(), scratch.data(), scratch.size());
+  if (n > 0) {
+    if (lease_) {
+      lease_->get().header().discarded.fetch_add(static_cast<std::uint64_t>(n),
+                                                 std::memory_order_relaxed);
+    }
+    return read_result::data;
+  }
+  if (would_block(n)) {
+    return read_result::again;
+  }
+  return n < 0 && errno == EINTR ? read_result::data : read_result::end;
+}
+
+// While draining the consumer has been told of the exit and reads the ring anyway when `drained`
+// comes; it is woken only if the rest cannot go on without it.
+void child::tell_advanced() {
+  if (!sink_ || !lease_ || (phase_ != phase::running && !(phase_ == phase::draining && stalled_))) {
+    return;
+  }
+  const auto& ring = lease_->get();
+  if (ring.end() != told_ && ring.want_wake()) {
+    sink_->advanced();
+  }
+  told_ = ring.end();
+}
+
+void child::output_ended() {
+  output_over_ = true;
+  if (!pty_ || exited_) {
+    output_.reset();
+  }
+  const auto was = phase_;
+  if (sink_ && was != phase::discarding) {
+    sink_->eof();
+  }
+  if (was == phase::draining) {
+    finish_drain(true);
+  } else if (was == phase::discarding) {
+    phase_ = phase::over;
+    if (exited_) {
+      output_.reset();
+    }
+    forget_if_done();
+  }
+}
+
+}  // namespace troupe::backends::local

@@ -1,0 +1,52 @@
+// Who makes children for the local backend: the direct launcher here, the keeper later. A start
+// stops the thread that does it until the exec, so it never happens on the io loop.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "troupe/backends/io_loop.hpp"
+#include "troupe/backends/local/spawn.hpp"
+
+namespace troupe::backends::local {
+
+class launcher {
+ public:
+  using callback = std::function<void(spawn_result)>;
+
+  virtual ~launcher() = default;
+  /// Starts `spec` soon; `done` is called on the loop's thread, exactly once unless the launcher is
+  /// destroyed before. Thread-safe.
+  virtual void launch(spawn_spec spec, callback done) = 0;
+};
+
+/// Starts children from threads of this process.
+class direct_launcher : public launcher {
+ public:
+  explicit direct_launcher(io_loop& loop, std::size_t threads = 2, spawn_options options = {});
+  /// Finishes the start under way, drops the others, joins.
+  ~direct_launcher() override;
+  void launch(spawn_spec spec, callback done) override;
+
+ private:
+  struct job {
+    spawn_spec spec;
+    callback done;
+  };
+  void run(spawner& maker);
+
+  io_loop& loop_;
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<job> jobs_;
+  bool stop_ = false;
+  std::vector<std::unique_ptr<spawner>> makers_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace troupe::backends::local

@@ -1,0 +1,255 @@
+// The table of children and the door to the loop: every request is a task on the loop's thread.
+#include "troupe/backends/local/local_backend.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <cerrno>
+#include <future>
+#include <unordered_map>
+#include <utility>
+
+#include "troupe/backends/local/child.hpp"
+#include "troupe/backends/local/process_table.hpp"
+
+namespace troupe::backends::local {
+
+class local_backend::core : public std::enable_shared_from_this<core> {
+ public:
+  core(io_loop& loop, std::shared_ptr<arena> rings, local_options options)
+      : loop_(loop),
+        rings_(std::move(rings)),
+        launcher_(std::make_unique<direct_launcher>(loop, options.launcher_threads,
+                                                    options.spawn)),
+        table_(std::make_unique<process_table>()),
+        services_{loop, *table_, options.drain_limit, options.stdin_queue_bytes, {}, {}},
+        child_signals_(loop.context()) {
+    services_.reaped = [this](int pid) { leaders_.erase(pid); };
+    services_.forget = [this](child_id id) { forget(id); };
+    if (options.adopt_orphans) {
+      adopting_ = true;
+      ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    }
+  }
+
+  // -- on the loop's thread --
+
+  void begin() {
+    if (adopting_) {
+      child_signals_.add(SIGCHLD);
+      await_child_signal();
+    }
+  }
+
+  void add(child_id id, const std::shared_ptr<child>& one) {
+    if (!closed_) {
+      children_[id] = one;
+      ++launching_;
+    }
+  }
+
+  void launched(child_id id, const std::shared_ptr<sink>& out, spawn_result&& result,
+                std::shared_ptr<arena::lease> lease) {
+    if (closed_) {
+      return;
+    }
+    --launching_;
+    const auto entry = children_.find(id);
+    if (auto* error = std::get_if<start_error>(&result)) {
+      const bool wanted = entry != children_.end() && !released_.contains(id);
+      released_.erase(id);
+      if (entry != children_.end()) {
+        children_.erase(entry);
+      }
+      if (wanted) {
+        out->failed(*error);
+      }
+    } else if (entry != children_.end()) {
+      auto& s = std::get<spawned>(result);
+      const auto pid = s.pid;
+      const auto one = entry->second;
+      leaders_[pid] = one;
+      one->began(std::move(s), std::move(lease));
+      if (const auto early = early_exits_.extract(pid)) {
+        one->leader_exited(early.mapped());
+      }
+    }
+    if (launching_ == 0) {
+      early_exits_.clear();
+    }
+  }
+
+  template <class Action>
+  void with(child_id id, Action action) {
+    const auto entry = children_.find(id);
+    if (entry != children_.end() && !released_.contains(id)) {
+      const auto one = entry->second;  // may be forgotten by what it does
+      action(*one);
+    }
+  }
+
+  void release(child_id id) {
+    with(id, [&](child& one) {
+      released_.insert(id);
+      one.release();
+    });
+  }
+
+  void close() {
+    closed_ = true;
+    boost::system::error_code ignored;
+    child_signals_.cancel(ignored);
+    child_signals_.clear(ignored);
+    for (const auto& [id, one] : children_) {
+      one->close();
+    }
+    children_.clear();
+    leaders_.clear();
+    rings_.reset();
+  }
+
+  // -- on any other thread, after `close` --
+
+  void join() {
+    launcher_.reset();
+    table_.reset();
+  }
+
+  launcher& starter() { return *launcher_; }
+  child_services& services() { return services_; }
+  const std::shared_ptr<arena>& rings() const { return rings_; }
+
+ private:
+  void forget(child_id id) {
+    released_.erase(id);
+    if (const auto entry = children_.find(id); entry != children_.end()) {
+      const auto one = entry->second;
+      children_.erase(entry);
+      one->close();
+    }
+  }
+
+  void await_child_signal() {
+    child_signals_.async_wait([self = shared_from_this()](const boost::system::error_code& error,
+                                                          int) {
+      if (!error && !self->closed_) {
+        self->await_child_signal();
+        self->reap_all();
+      }
+    });
+  }
+
+  // Looks at who has ended before taking the status: leaders are handled as such, adopted orphans
+  // are only put to rest. A leader may end before its launch is known here; its status is kept.
+  void reap_all() {
+    for (;;) {
+      siginfo_t info{};
+      if (::syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, nullptr) != 0 ||
+          info.si_pid == 0) {
+        return;
+      }
+      const auto pid = info.si_pid;
+      const auto outcome = reap(P_PID, pid);
+      if (!outcome.ended) {
+        continue;
+      }
+      if (const auto leader = leaders_.find(pid); leader != leaders_.end()) {
+        const auto one = leader->second;
+        one->leader_exited(outcome.status);
+      } else if (launching_ > 0) {
+        early_exits_[pid] = outcome.status;
+      }
+    }
+  }
+
+  io_loop& loop_;
+  std::shared_ptr<arena> rings_;
+  std::unique_ptr<launcher> launcher_;
+  std::unique_ptr<process_table> table_;
+  child_services services_;
+  std::unordered_map<child_id, std::shared_ptr<child>> children_;
+  std::unordered_map<int, std::shared_ptr<child>> leaders_;
+  std::set<child_id> released_;
+  std::size_t launching_ = 0;
+  std::unordered_map<int, exit_status> early_exits_;
+  boost::asio::signal_set child_signals_;
+  bool adopting_ = false;
+  bool closed_ = false;
+};
+
+local_backend::local_backend(io_loop& loop, std::shared_ptr<arena> rings, local_options options)
+    : core_(std::make_shared<core>(loop, std::move(rings), options)), loop_(loop) {
+  loop.post([c = core_] { c->begin(); });
+}
+
+local_backend::~local_backend() {
+  if (loop_.on_loop()) {
+    core_->close();
+  } else {
+    std::promise<void> closed;
+    loop_.post([this, &closed] {
+      core_->close();
+      closed.set_value();
+    });
+    closed.get_future().wait();
+  }
+  core_->join();
+}
+
+void local_backend::start(child_id id, spawn_spec spec, std::shared_ptr<sink> out) {
+  auto one = std::make_shared<child>(core_->services(), id, out, spec);
+  loop_.post([c = core_, id, one] { c->add(id, one); });
+  // The order of these two posts is the order of the loop: `add` comes before the result.
+  auto lease = core_->rings()->acquire();
+  if (!lease) {
+    loop_.post([c = core_, id, out] {
+      c->launched(id, out, start_error{stage::limits, ENOBUFS,
+                                       "ENOBUFS: no output ring left for another process"}, {});
+    });
+    return;
+  }
+  core_->starter().launch(std::move(spec), [c = core_, id, out, lease](spawn_result result) {
+    c->launched(id, out, std::move(result), lease);
+  });
+}
+
+void local_backend::write(child_id id, std::uint64_t token, std::string data, bool eof) {
+  loop_.post([c = core_, id, token, data = std::move(data), eof] {
+    c->with(id, [&](child& one) { one.write(token, data, eof); });
+  });
+}
+
+void local_backend::signal(child_id id, std::uint64_t token, int signal_number) {
+  loop_.post([c = core_, id, token, signal_number] {
+    c->with(id, [&](child& one) { one.signal(token, signal_number); });
+  });
+}
+
+void local_backend::kill(child_id id, kill_plan plan) {
+  loop_.post([c = core_, id, plan] { c->with(id, [&](child& one) { one.kill(plan); }); });
+}
+
+void local_backend::resize(child_id id, std::uint16_t rows, std::uint16_t cols) {
+  loop_.post([c = core_, id, rows, cols] {
+    c->with(id, [&](child& one) { one.resize(rows, cols); });
+  });
+}
+
+void local_backend::resume(child_id id) {
+  loop_.post([c = core_, id] { c->with(id, [](child& one) { one.resume(); }); });
+}
+
+void local_backend::describe(child_id id, std::uint64_t token) {
+  loop_.post([c = core_, id, token] {
+    c->with(id, [&](child& one) { one.describe(token); });
+  });
+}
+
+void local_backend::release(child_id id) {
+  loop_.post([c = core_, id] { c->release(id); });
+}
+
+}  // namespace troupe::backends::local
