@@ -1,0 +1,107 @@
+// One client of the Model Context Protocol: what each frame means, which calls are under way, and
+// what is written back. Plain logic without threads, actors or descriptors; the server feeds it lines
+// and answers. Not thread-safe: its owner guards it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "troupe/frontends/mcp/frame.hpp"
+#include "troupe/frontends/mcp/protocol.hpp"
+#include "troupe/frontends/tools/answer.hpp"
+
+namespace troupe::mcp {
+
+/// Numbers a call within one session, whatever its id is.
+using call_number = std::uint64_t;
+
+/// A tool call that is to be started.
+struct tool_call {
+  call_number number = 0;
+  std::string tool;
+  tools::json_value arguments;
+  bool wants_progress = false;
+};
+
+/// What a session asks of its owner. Called from within the session's own member functions.
+class session_owner {
+ public:
+  virtual ~session_owner() = default;
+  /// One frame for the client, without line feed.
+  virtual void send(std::string frame) = 0;
+  /// Starts a call; `session::answered` follows exactly once, now or later.
+  virtual void start(tool_call call) = 0;
+  /// Interrupts a call that was started. It is still answered.
+  virtual void interrupt(call_number number) = 0;
+};
+
+struct session_settings {
+  std::string server_version = "0";
+  std::size_t max_calls = 1'024;
+};
+
+class session {
+ public:
+  session(session_owner& owner, session_settings settings);
+
+  /// One line from the client; blank lines are ignored.
+  void receive(std::string_view line);
+
+  /// A line was longer than allowed and thrown away.
+  void oversized(std::size_t limit);
+
+  void answered(call_number number, const tools::tool_answer& answer);
+
+  /// New output of a call that wants progress; `progress` increases from call to call.
+  void progressed(call_number number, std::uint64_t progress, std::string_view text);
+
+  /// A log message for the client, if it wants that level.
+  void log(log_level level, std::string_view text);
+
+  /// Calls started and not answered yet, those that were cancelled included.
+  std::size_t under_way() const noexcept { return calls_.size(); }
+
+  std::string_view version() const noexcept { return version_.name; }
+
+ private:
+  /// Answers of a batch go out together; the last one sends them.
+  struct batch;
+  using batch_ptr = std::shared_ptr<batch>;
+
+  struct call {
+    std::string id;
+    std::string progress_token;  ///< JSON; empty: none
+    std::uint64_t progress = 0;
+    bool cancelled = false;
+    batch_ptr group;
+  };
+
+  void handle(message& m, const batch_ptr& group);
+  void on(request& r, const batch_ptr& group);
+  void on(const notification& n);
+  void initialize(const request& r, const batch_ptr& group);
+  void list_tools(const request& r, const batch_ptr& group);
+  void call_tool(request& r, const batch_ptr& group);
+  void set_level(const request& r, const batch_ptr& group);
+  void cancel(const notification& n);
+  void reply(std::string frame, const batch_ptr& group);
+  void refuse(const std::string& id, rpc_error code, std::string_view text, const batch_ptr& group);
+
+  session_owner& owner_;
+  session_settings settings_;
+  bool initialized_ = false;
+  protocol_version version_{newest_version};
+  log_level level_ = log_level::warning;
+  call_number next_ = 1;
+  std::map<call_number, call> calls_;
+  /// Ids of calls that will be answered.
+  std::unordered_map<std::string, call_number> ids_;
+};
+
+}  // namespace troupe::mcp
