@@ -1,0 +1,89 @@
+// The `troupe` program: the command line in front of everything else.
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+
+#include "troupe/actors/runtime.hpp"
+#include "troupe/frontends/cli/commands.hpp"
+
+namespace {
+
+using namespace troupe::cli;
+
+constexpr const char* description =
+    "Troupe runs and looks after processes for programs that have no terminal of their own.";
+
+constexpr const char* examples = R"(Examples:
+  troupe demo                          a guided half-minute on real processes
+  troupe mcp                           tools for an agent, as an MCP server on stdin and stdout
+  troupe run -- make -j4               one command: its output live, its exit code as ours
+  troupe run --timeout 10 'ls | wc'    a single word is taken as a shell command
+  troupe mcp --log-file troupe.log --log-level debug
+
+`troupe COMMAND --help` explains a command.)";
+
+CLI::App* add_mcp(CLI::App& app, mcp_arguments& args) {
+  auto* cmd = app.add_subcommand("mcp", "Serve the Model Context Protocol on stdin and stdout");
+  cmd->add_option("--session", args.session, "The session that owns what the client starts")
+      ->capture_default_str();
+  cmd->add_option("--log-file", args.log_file, "Write the log here instead of to stderr");
+  cmd->add_option("--log-level", args.log_level, "How much is logged")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
+      ->capture_default_str();
+  cmd->add_option("--max-frame-bytes", args.max_frame_bytes, "Longest request accepted")
+      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
+      ->capture_default_str();
+  cmd->footer(
+      "For an agent's configuration:\n"
+      R"(  {"mcpServers": {"troupe": {"command": "/path/to/troupe", "args": ["mcp"]}}})"
+      "\nEnds, with everything it started, when stdin ends or on SIGTERM.");
+  return cmd;
+}
+
+CLI::App* add_run(CLI::App& app, run_arguments& args) {
+  auto* cmd = app.add_subcommand("run", "Run one command and exit with its code");
+  cmd->add_option("--timeout", args.timeout_seconds, "End it after this many seconds (exit 124)")
+      ->check(CLI::PositiveNumber);
+  cmd->add_option("--workdir", args.workdir, "Working directory");
+  cmd->add_flag("--pty", args.pty, "Give it a terminal");
+  cmd->add_option("command", args.words,
+                  "A program and its arguments, or one word that is a shell command")
+      ->required();
+  cmd->positionals_at_end();
+  cmd->footer(
+      "Exit codes: those of the command; 128 + number if a signal ended it; 124 timed out; 130\n"
+      "interrupted (Ctrl-C, SIGTERM); 126 or 127 if it could not be started.\n"
+      "The command's stdin is empty.\n\n"
+      "Examples:\n  troupe run -- make -j4\n  troupe run --timeout 10 'ls | wc -l'");
+  return cmd;
+}
+
+CLI::App* add_demo(CLI::App& app) {
+  return app.add_subcommand("demo", "A guided half-minute on real processes");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{description, "troupe"};
+  app.footer(examples);
+  app.set_version_flag("--version", "troupe " TROUPE_VERSION);
+  app.require_subcommand(1);
+  mcp_arguments mcp_args;
+  mcp_args.version = TROUPE_VERSION;
+  run_arguments run_args;
+  auto* mcp = add_mcp(app, mcp_args);
+  auto* run = add_run(app, run_args);
+  auto* demo = add_demo(app);
+  CLI11_PARSE(app, argc, argv);
+  troupe::init_types();
+  if (mcp->parsed()) return run_mcp(mcp_args);
+  if (run->parsed()) return run_command(run_args);
+  if (demo->parsed()) {
+    bool color = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
+    return run_demo({color});
+  }
+  return EXIT_FAILURE;
+}

@@ -1,0 +1,51 @@
+// The subcommands of the `troupe` program. Each takes its parsed arguments and gives back the exit
+// code of the program; none of them throws for anything a user can cause.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::cli {
+
+/// `troupe mcp`: the Model Context Protocol on stdin and stdout.
+struct mcp_arguments {
+  std::string version;
+  std::string session = "default";
+  /// Empty: stderr.
+  std::string log_file;
+  std::string log_level = "warning";
+  std::uint64_t max_frame_bytes = 16 << 20;
+};
+int run_mcp(const mcp_arguments& args);
+
+/// `troupe run -- CMD…`: one command, its output live, its exit code as ours.
+struct run_arguments {
+  /// One word: the command as it is. Several: a program and its arguments.
+  std::vector<std::string> words;
+  std::optional<double> timeout_seconds;
+  std::string workdir;
+  bool pty = false;
+};
+int run_command(const run_arguments& args);
+
+/// `troupe demo`: a guided half-minute on real processes.
+struct demo_arguments {
+  bool color = false;
+};
+int run_demo(const demo_arguments& args);
+
+/// `troupe node`: the registry for other processes, over mutual TLS.
+struct node_arguments {
+  std::string version;
+  /// `host:port`.
+  std::string listen;
+  /// PEM files: our certificate, its key, and the authority that signs the clients' certificates.
+  std::string cert;
+  std::string key;
+  std::string ca;
+};
+int run_node(const node_arguments& args);
+
+}  // namespace troupe::cli
