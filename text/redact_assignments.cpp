@@ -55,14 +55,14 @@ bool is_secret_name(std::string_view original) {
 bool is_harmless(std::string_view value) {
   constexpr std::array<std::string_view, 9> words = {"",     "\"\"", "''",  "true", "false",
                                                      "null", "none", "yes", "no"};
-  return contains(words, lower(value)) || value.substr(0, 2) == "${";
+  return contains(words, lower(value)) || value.substr(0, 2) == "${" || value.substr(0, 3) == "***";
 }
 
+/// A name and what separates it from its value. The value is read by hand, and only for secret names,
+/// so that the cost stays linear.
 const re2::RE2& assignment() {
   static const re2::RE2 regex(
-      R"re(([A-Za-z_][A-Za-z0-9_.-]*)(\\?["']?(?:=|[ \t]*:[ \t]+|[ \t]+=[ \t]+|:|[ \t]+)))re"
-      R"re(("(?:[^"\\]|\\.)*"|\$?'[^']*'|[^\s"']\S*))re",
-      [] {
+      R"re(([A-Za-z_][A-Za-z0-9_.-]*)(\\?["']?(?:=|[ \t]*:[ \t]+|[ \t]+=[ \t]+|:|[ \t]+)))re", [] {
         re2::RE2::Options options(re2::RE2::Latin1);
         options.set_log_errors(false);
         return options;
@@ -76,16 +76,25 @@ bool is_secret_pair(std::string_view name, std::string_view separator) {
   return blanks ? name == "password" || name == "account" : is_secret_name(name);
 }
 
+/// The end of a quoted value that begins behind its opening quote; `npos` if it is not closed.
+size_t closing_quote(std::string_view text, size_t begin, char quote) {
+  constexpr size_t longest = 16 * 1024;
+  const size_t limit = std::min(text.size(), begin + longest);
+  for (size_t at = begin; at < limit; ++at) {
+    if (text[at] == quote) return at;
+    if (text[at] == '\\' && quote == '"') ++at;
+  }
+  return std::string_view::npos;
+}
+
 /// The end of an unquoted value. `NAME=value` at the beginning of a line is what env prints: its value
 /// goes to the end of the line, whatever is in it. Elsewhere it ends with the word.
-size_t value_end(std::string_view text, size_t name, std::string_view separator, size_t begin,
-                 size_t word_end) {
+size_t value_end(std::string_view text, size_t name, std::string_view separator, size_t begin) {
   const bool line_start = name == 0 || text[name - 1] == '\n';
   if (line_start && separator == "=") return std::min(text.find('\n', begin), text.size());
-  while (word_end > begin && std::string_view(",;}])").find(text[word_end - 1]) != text.npos) {
-    --word_end;
-  }
-  return word_end;
+  size_t end = std::min(text.find_first_of(" \t\r\n\v\f", begin), text.size());
+  while (end > begin && std::string_view(",;}])\"'\\").find(text[end - 1]) != text.npos) --end;
+  return end;
 }
 
 constexpr std::array<std::string_view, 6> printers = {"env",    "printenv", "set",
@@ -151,42 +160,35 @@ bool prints_environment(const scanned_command& command) {
 
 }  // namespace
 
-std::string redact_assignments(std::string_view text) {
-  const std::string first = redact(text);
-  const re2::StringPiece input(first.data(), first.size());
+std::string redact_assignments(std::string_view original) {
+  const std::string text = redact(original);
+  const re2::StringPiece input(text.data(), text.size());
   std::string out;
-  size_t done = 0;
+  size_t done = 0;  // copied to `out` so far
   size_t from = 0;
-  re2::StringPiece group[4];
-  while (from < first.size() &&
-         assignment().Match(input, from, input.size(), re2::RE2::UNANCHORED, group, 4)) {
-    const auto position = [&](const re2::StringPiece& p) {
-      return static_cast<size_t>(p.data() - first.data());
-    };
+  re2::StringPiece group[3];
+  while (assignment().Match(input, from, input.size(), re2::RE2::UNANCHORED, group, 3)) {
     const std::string_view name(group[1].data(), group[1].size());
     const std::string_view separator(group[2].data(), group[2].size());
-    size_t begin = position(group[3]);
-    std::string_view value(group[3].data(), group[3].size());
-    const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'');
-    if (!quoted) {
-      const size_t end =
-          value_end(first, position(group[1]), separator, begin, begin + value.size());
-      value = std::string_view(first).substr(begin, end - begin);
+    size_t begin = static_cast<size_t>(group[2].data() - text.data()) + separator.size();
+    from = begin;
+    if (begin >= text.size()) break;
+    if (!is_secret_pair(name, separator)) continue;
+    size_t end = std::string::npos;
+    const size_t quote = text[begin] == '$' ? begin + 1 : begin;
+    if (quote < text.size() && (text[quote] == '"' || text[quote] == '\'')) {
+      end = closing_quote(text, quote + 1, text[quote]);
+      if (end != std::string::npos) begin = quote + 1;
     }
-    if (!is_secret_pair(name, separator) || is_harmless(value)) {
-      from = position(group[2]) + group[2].size();
-      continue;
+    if (end == std::string::npos) {
+      end = value_end(text, static_cast<size_t>(group[1].data() - text.data()), separator, begin);
     }
-    if (quoted) {
-      ++begin;
-      value = value.substr(1, value.size() - 2);
-    }
-    out.append(first, done, begin - done);
-    if (!value.empty()) out.append("***");
-    done = begin + value.size();
-    from = std::max(done, from + 1);
+    if (is_harmless(std::string_view(text).substr(begin, end - begin))) continue;
+    out.append(text, done, begin - done).append("***");
+    done = end;
+    from = end;
   }
-  return out.append(first, done, std::string::npos);
+  return out.append(text, done, std::string::npos);
 }
 
 bool prints_environment(std::string_view command) {
