@@ -43,7 +43,11 @@ class port_probe : public std::enable_shared_from_this<port_probe> {
  public:
   port_probe(asio::io_context& context, std::uint16_t port, io_loop::clock::time_point deadline,
              std::function<void(bool)> done)
-      : socket_(context), pause_(context), limit_(context), port_(port), deadline_(deadline),
+      : socket_(context),
+        pause_(context),
+        limit_(context),
+        port_(port),
+        deadline_(deadline),
         done_(std::move(done)) {}
 
   void start() {
@@ -65,13 +69,12 @@ class port_probe : public std::enable_shared_from_this<port_probe> {
   void attempt(bool v6) {
     boost::system::error_code ignored;
     socket_.close(ignored);
-    const asio::ip::address address = v6
-        ? asio::ip::address{asio::ip::address_v6::loopback()}
-        : asio::ip::address{asio::ip::address_v4::loopback()};
+    const asio::ip::address address = v6 ? asio::ip::address{asio::ip::address_v6::loopback()}
+                                         : asio::ip::address{asio::ip::address_v4::loopback()};
     socket_.async_connect({address, port_},
                           [self = shared_from_this(), v6](const boost::system::error_code& error) {
-      self->attempted(v6, error);
-    });
+                            self->attempted(v6, error);
+                          });
   }
 
   void attempted(bool v6, const boost::system::error_code& error) {

@@ -161,8 +161,8 @@ std::shared_ptr<arena::lease> arena::acquire() {
 }
 
 ring arena::view(std::uint32_t slot) const noexcept {
-  auto* header = std::launder(
-      reinterpret_cast<ring_header*>(base_ + std::size_t{slot} * sizeof(ring_header)));
+  auto* header =
+      std::launder(reinterpret_cast<ring_header*>(base_ + std::size_t{slot} * sizeof(ring_header)));
   return {header, base_ + header_bytes_ + std::size_t{slot} * ring_bytes_, ring_bytes_};
 }
 

@@ -78,7 +78,7 @@ child::child(child_services& services, child_id id, std::shared_ptr<sink> out,
 void child::began(spawned&& s, std::shared_ptr<arena::lease> lease) {
   pid_ = s.pid;
   start_ticks_ = s.start_ticks;
-  phase_ = phase::running;
+  phase_ = released_ ? phase::discarding : phase::running;
   auto& context = services_.loop.context();
   pidfd_.emplace(context, s.pidfd.release());
   output_.emplace(context, s.output.release());
@@ -111,10 +111,10 @@ bool child::defer(std::function<void()> later) {
 void child::await_exit() {
   pidfd_->async_wait(descriptor::wait_read,
                      [self = shared_from_this()](const boost::system::error_code& error) {
-    if (!error && self->pidfd_) {
-      self->exit_readable();
-    }
-  });
+                       if (!error && self->pidfd_) {
+                         self->exit_readable();
+                       }
+                     });
 }
 
 void child::exit_readable() {
@@ -200,21 +200,21 @@ void child::finish_drain(bool eof) {
   }
   stalled_ = false;
   arm_read();
-  services_.table.query([self = shared_from_this(), who = identity(),
-                         &loop = services_.loop](const snapshot& all) {
-    std::vector<process_key> members;
-    for (const auto& entry : tree_of(all, who)) {
-      members.emplace_back(entry.row->pid, entry.row->start_ticks);
-    }
-    loop.post([self, members = std::move(members)] {
-      self->learn(members);
-      std::vector<int> holders;
-      for (const auto& [pid, start] : members) {
-        holders.push_back(pid);
-      }
-      self->tell_drained(holders);
-    });
-  });
+  services_.table.query(
+      [self = shared_from_this(), who = identity(), &loop = services_.loop](const snapshot& all) {
+        std::vector<process_key> members;
+        for (const auto& entry : tree_of(all, who)) {
+          members.emplace_back(entry.row->pid, entry.row->start_ticks);
+        }
+        loop.post([self, members = std::move(members)] {
+          self->learn(members);
+          std::vector<int> holders;
+          for (const auto& [pid, start] : members) {
+            holders.push_back(pid);
+          }
+          self->tell_drained(holders);
+        });
+      });
 }
 
 void child::tell_drained(const std::vector<int>& holders) {

@@ -43,11 +43,11 @@ void child::arm_write() {
   writing_ = true;
   to->async_wait(descriptor::wait_write,
                  [self = shared_from_this()](const boost::system::error_code& error) {
-    self->writing_ = false;
-    if (!error) {
-      self->flush_stdin();
-    }
-  });
+                   self->writing_ = false;
+                   if (!error) {
+                     self->flush_stdin();
+                   }
+                 });
 }
 
 void child::close_stdin() {

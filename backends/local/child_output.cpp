@@ -48,11 +48,11 @@ void child::arm_read() {
   reading_ = true;
   output_->async_wait(descriptor::wait_read,
                       [self = shared_from_this()](const boost::system::error_code& error) {
-    self->reading_ = false;
-    if (!error) {
-      self->pump();
-    }
-  });
+                        self->reading_ = false;
+                        if (!error) {
+                          self->pump();
+                        }
+                      });
 }
 
 void child::resume() {

@@ -75,8 +75,8 @@ class reader {
   }
 
   bool in_epoll(unsigned long epoll) const {
-    const auto text = read_text(
-        "/proc/" + std::to_string(pid_) + "/fdinfo/" + std::to_string(epoll), 64 * 1024);
+    const auto text =
+        read_text("/proc/" + std::to_string(pid_) + "/fdinfo/" + std::to_string(epoll), 64 * 1024);
     for (auto at = text.find("tfd:"); at != std::string::npos; at = text.find("tfd:", at + 1)) {
       long fd = -1;
       unsigned long events = 0;

@@ -87,8 +87,8 @@ void kill_run::look() {
   });
 }
 
-kill_run::found kill_run::decide(const snapshot& all, const tree_identity& identity,
-                                 bool leader_up, bool hurry) {
+kill_run::found kill_run::decide(const snapshot& all, const tree_identity& identity, bool leader_up,
+                                 bool hurry) {
   found f;
   std::vector<kill_ladder::member> alive;
   for (const auto& entry : tree_of(all, identity)) {
@@ -168,10 +168,10 @@ void kill_run::watch(std::vector<unique_fd> pidfds) {
     auto& w = watches_.emplace_back(loop_.context(), pidfd.release());
     w.async_wait(boost::asio::posix::descriptor_base::wait_read,
                  [self = shared_from_this(), round](const boost::system::error_code& error) {
-      if (!error && round == self->watch_round_ && --self->watched_ == 0) {
-        self->look();
-      }
-    });
+                   if (!error && round == self->watch_round_ && --self->watched_ == 0) {
+                     self->look();
+                   }
+                 });
   }
 }
 

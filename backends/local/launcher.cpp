@@ -55,9 +55,8 @@ void direct_launcher::run(spawner& maker) {
     lock.unlock();
     // std::function wants copyable captures: the result travels in a shared_ptr.
     auto result = std::make_shared<spawn_result>(maker.spawn(next.spec));
-    loop_.post([result = std::move(result), done = std::move(next.done)] {
-      done(std::move(*result));
-    });
+    loop_.post(
+        [result = std::move(result), done = std::move(next.done)] { done(std::move(*result)); });
   }
 }
 

@@ -22,8 +22,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   core(io_loop& loop, std::shared_ptr<arena> rings, local_options options)
       : loop_(loop),
         rings_(std::move(rings)),
-        launcher_(std::make_unique<direct_launcher>(loop, options.launcher_threads,
-                                                    options.spawn)),
+        launcher_(std::make_unique<direct_launcher>(loop, options.launcher_threads, options.spawn)),
         table_(std::make_unique<process_table>()),
         services_{loop, *table_, options.drain_limit, options.stdin_queue_bytes, {}, {}},
         child_signals_(loop.context()) {
@@ -133,13 +132,13 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   }
 
   void await_child_signal() {
-    child_signals_.async_wait([self = shared_from_this()](const boost::system::error_code& error,
-                                                          int) {
-      if (!error && !self->closed_) {
-        self->await_child_signal();
-        self->reap_all();
-      }
-    });
+    child_signals_.async_wait(
+        [self = shared_from_this()](const boost::system::error_code& error, int) {
+          if (!error && !self->closed_) {
+            self->await_child_signal();
+            self->reap_all();
+          }
+        });
   }
 
   // Looks at who has ended before taking the status: leaders are handled as such, adopted orphans
@@ -206,8 +205,10 @@ void local_backend::start(child_id id, spawn_spec spec, std::shared_ptr<sink> ou
   auto lease = core_->rings()->acquire();
   if (!lease) {
     loop_.post([c = core_, id, out] {
-      c->launched(id, out, start_error{stage::limits, ENOBUFS,
-                                       "ENOBUFS: no output ring left for another process"}, {});
+      c->launched(
+          id, out,
+          start_error{stage::limits, ENOBUFS, "ENOBUFS: no output ring left for another process"},
+          {});
     });
     return;
   }
@@ -233,9 +234,8 @@ void local_backend::kill(child_id id, kill_plan plan) {
 }
 
 void local_backend::resize(child_id id, std::uint16_t rows, std::uint16_t cols) {
-  loop_.post([c = core_, id, rows, cols] {
-    c->with(id, [&](child& one) { one.resize(rows, cols); });
-  });
+  loop_.post(
+      [c = core_, id, rows, cols] { c->with(id, [&](child& one) { one.resize(rows, cols); }); });
 }
 
 void local_backend::resume(child_id id) {
@@ -243,9 +243,7 @@ void local_backend::resume(child_id id) {
 }
 
 void local_backend::describe(child_id id, std::uint64_t token) {
-  loop_.post([c = core_, id, token] {
-    c->with(id, [&](child& one) { one.describe(token); });
-  });
+  loop_.post([c = core_, id, token] { c->with(id, [&](child& one) { one.describe(token); }); });
 }
 
 void local_backend::release(child_id id) {

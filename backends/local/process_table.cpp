@@ -76,13 +76,26 @@ bool parse_stat(std::string_view text, process_row& row) {
       std::from_chars(word.data(), word.data() + word.size(), value);
     };
     switch (field) {
-      case 3: row.state = word.empty() ? '?' : word[0]; break;
-      case 4: read(row.ppid); break;
-      case 5: read(row.pgid); break;
-      case 6: read(row.sid); break;
-      case 20: read(threads); break;
-      case 22: read(row.start_ticks); break;
-      default: break;
+      case 3:
+        row.state = word.empty() ? '?' : word[0];
+        break;
+      case 4:
+        read(row.ppid);
+        break;
+      case 5:
+        read(row.pgid);
+        break;
+      case 6:
+        read(row.sid);
+        break;
+      case 20:
+        read(threads);
+        break;
+      case 22:
+        read(row.start_ticks);
+        break;
+      default:
+        break;
     }
     text.remove_prefix(end);
     ++field;
@@ -211,8 +224,7 @@ snapshot process_table::scan() {
   }
   ::closedir(directory);
   std::erase_if(markers_, [this](const auto& m) { return m.second.generation != generation_; });
-  std::sort(rows.begin(), rows.end(),
-            [](const auto& a, const auto& b) { return a.pid < b.pid; });
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
   return rows;
 }
 

@@ -121,8 +121,9 @@ start_error explain(const child_plan& plan, const spawn_spec& spec) {
           bytes += text.size() + 1;
         }
       }
-      return error_at(stage::exec, error, "argument list or environment too long (" +
-                                              std::to_string(bytes) + " bytes): " + path);
+      return error_at(
+          stage::exec, error,
+          "argument list or environment too long (" + std::to_string(bytes) + " bytes): " + path);
     }
     case ENOENT:
       // The kernel says the same for a missing program and for a missing interpreter.
@@ -143,7 +144,7 @@ start_error explain(const child_plan& plan, const spawn_spec& spec) {
 }
 
 struct ends {
-  unique_fd child_in;   // none: /dev/null
+  unique_fd child_in;  // none: /dev/null
   unique_fd child_out;
   unique_fd output;
   unique_fd input;
@@ -211,9 +212,7 @@ class signals_blocked {
     const unsigned long all = ~0UL;
     ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old_, sizeof old_);
   }
-  ~signals_blocked() {
-    ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old_, nullptr, sizeof old_);
-  }
+  ~signals_blocked() { ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old_, nullptr, sizeof old_); }
   signals_blocked(const signals_blocked&) = delete;
   signals_blocked& operator=(const signals_blocked&) = delete;
 

@@ -12,14 +12,13 @@
 #include <cerrno>
 
 #if defined(__has_attribute)
-#  if __has_attribute(disable_sanitizer_instrumentation)
-#    define TROUPE_UNINSTRUMENTED \
-      __attribute__((no_sanitize("address", "thread", "undefined"), \
-                     disable_sanitizer_instrumentation))
-#  endif
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define TROUPE_UNINSTRUMENTED \
+  __attribute__((no_sanitize("address", "thread", "undefined"), disable_sanitizer_instrumentation))
+#endif
 #endif
 #ifndef TROUPE_UNINSTRUMENTED
-#  define TROUPE_UNINSTRUMENTED __attribute__((no_sanitize("address", "thread", "undefined")))
+#define TROUPE_UNINSTRUMENTED __attribute__((no_sanitize("address", "thread", "undefined")))
 #endif
 
 namespace troupe::backends::local {
@@ -41,8 +40,7 @@ constexpr int last_signal = 64;
 }
 
 TROUPE_UNINSTRUMENTED void take_descriptors(child_plan& plan) noexcept {
-  if (plan.shared &&
-      ::syscall(SYS_close_range, plan.first_free, ~0U, CLOSE_RANGE_UNSHARE) != 0) {
+  if (plan.shared && ::syscall(SYS_close_range, plan.first_free, ~0U, CLOSE_RANGE_UNSHARE) != 0) {
     give_up(plan, stage::none);  // errno alone: the parent tries again without sharing
   }
   ::syscall(SYS_setsid);

@@ -82,8 +82,12 @@ inline std::size_t entries(const char* path) {
   ::closedir(directory);
   return n;
 }
-inline std::size_t open_descriptors() { return entries("/proc/self/fd"); }
-inline std::size_t own_threads() { return entries("/proc/self/task"); }
+inline std::size_t open_descriptors() {
+  return entries("/proc/self/fd");
+}
+inline std::size_t own_threads() {
+  return entries("/proc/self/task");
+}
 
 /// Children of this process, zombies included.
 inline std::size_t own_children() {
@@ -155,23 +159,28 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
     return r;
   }
 
-  recorder(node& n, mode how)
-      : id(++n.last_id), node_(n), mode_(how) {
+  recorder(node& n, mode how) : id(++n.last_id), node_(n), mode_(how) {
     marker = "test_" + std::to_string(::getpid()) + "_" +
              std::to_string(steady::now().time_since_epoch().count() % 1'000'000'007) + "_" +
              std::to_string(id);
   }
 
   // -- sink --
-  void started(const backends::start_info& i) override { set("started", [&] { info = i; }); }
-  void failed(const backends::start_error& e) override { set("failed", [&] { error = e; }); }
+  void started(const backends::start_info& i) override {
+    set("started", [&] { info = i; });
+  }
+  void failed(const backends::start_error& e) override {
+    set("failed", [&] { error = e; });
+  }
   void advanced() override {
     if (mode_ != mode::manual) {
       consume();
     }
     set("advanced", [&] { ++wakes; });
   }
-  void eof() override { set("eof", [] {}); }
+  void eof() override {
+    set("eof", [] {});
+  }
   void exited(const backends::exit_status& s) override {
     set("exited", [&] { status = s, exited_at = steady::now(); });
   }
