@@ -98,7 +98,7 @@ class tree_reader {
       if (auto e = field.value().get(value)) return fail(e);
       json_value child;
       if (!read(value, child, depth + 1)) return false;
-      out.members.emplace_back(std::move(name), std::move(child));
+      out.members.push_back({.name = std::move(name), .value = std::move(child)});
     }
     return check_keys(out);
   }

@@ -7,11 +7,12 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 namespace troupe::tools {
+
+struct json_member;
 
 /// One JSON value. Only the member that belongs to `kind` is meaningful.
 struct json_value {
@@ -22,7 +23,7 @@ struct json_value {
   /// The text of a string (valid UTF-8), or a number as it was written.
   std::string text;
   std::vector<json_value> items;
-  std::vector<std::pair<std::string, json_value>> members;
+  std::vector<json_member> members;
 
   bool is(type k) const noexcept { return kind == k; }
 
@@ -31,6 +32,12 @@ struct json_value {
 
   /// True for a number without fraction and exponent.
   bool is_integer_token() const noexcept;
+};
+
+/// One member of an object. (Not a pair: that may not be named before json_value is complete.)
+struct json_member {
+  std::string name;
+  json_value value;
 };
 
 /// What a value is, for error texts: `a string`, `null`, `a number`.
