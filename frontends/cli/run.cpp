@@ -30,6 +30,8 @@ std::string command_line(const std::vector<std::string>& words) {
   return out;
 }
 
+constexpr std::size_t burst_bytes = 64 << 20;
+
 /// False if stdout cannot be written to any more.
 bool write_all(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -68,7 +70,7 @@ int start_failed(const start_failure& failure) {
 bool copy_output(blocking_client& client, const std::string& id) {
   follow_options what;
   what.view = output_view::raw;
-  what.max_bytes = static_cast<std::uint32_t>(defaults::retained_bytes);
+  what.max_bytes = 1 << 20;
   while (true) {
     auto chunk = client.ask<output_chunk>(follow_atom_v, id, what);
     if (!chunk) {
@@ -106,6 +108,11 @@ int exit_code(const exit_info& end) {
 int run_command(const run_arguments& args) try {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
+  // Whoever follows does not hold the process back, so a burst must fit into memory until stdout has
+  // taken it. The rings are address space until they are used.
+  config.troupe_options.running_per_node = 1;
+  config.troupe_options.ring_bytes = burst_bytes;
+  config.troupe_options.retained_bytes = burst_bytes / 2;
   config.troupe_options.adopt_orphans = true;
   caf::actor_system system{config};
   runtime node{system, config.troupe_options};

@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "troupe/frontends/tools/json_text.hpp"
 #include "troupe/frontends/tools/schema.hpp"
 
 namespace troupe::mcp {
@@ -47,7 +48,7 @@ std::string result_frame(std::string_view id, const json::object& result) {
   std::string out = R"({"jsonrpc":"2.0","id":)";
   out += id;
   out += R"(,"result":)";
-  out += json::serialize(result);
+  out += tools::to_text(result);
   out += '}';
   return out;
 }
@@ -120,7 +121,7 @@ json::object tools_list_result(protocol_version version) {
 json::object tool_call_result(const tools::tool_answer& answer, protocol_version version) {
   json::object result;
   result["content"] =
-      json::array{json::object{{"type", "text"}, {"text", json::serialize(answer.structured)}}};
+      json::array{json::object{{"type", "text"}, {"text", tools::to_text(answer.structured)}}};
   if (version.structured_content()) result["structuredContent"] = answer.structured;
   result["isError"] = answer.is_error;
   return result;

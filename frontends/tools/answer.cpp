@@ -4,8 +4,8 @@
 #include <ctime>
 
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
+#include "troupe/frontends/tools/json_text.hpp"
 #include "troupe/messages/errors.hpp"
 #include "troupe/text/exit_meaning.hpp"
 #include "troupe/text/utf8.hpp"
@@ -107,7 +107,7 @@ tool_answer error_answer(const caf::error& error) {
 
 void add_exit(json::object& out, const exit_info& exit) {
   auto code = exit.shell_code();
-  out["exit_code"] = code ? json::value{*code} : json::value{nullptr};
+  out["exit_code"] = code ? json::value(*code) : json::value(nullptr);
   if (exit.signal != 0) {
     out["signal"] = exit.signal;
     out["signal_name"] = text::signal_name(exit.signal);
@@ -236,22 +236,16 @@ tool_answer process_answers::wait(const wait_result& x, double asked, double lim
   if (x.process.exit) add_exit(out, *x.process.exit);
   bool running = x.process.status != process_status::finished;
   if (x.status != wait_status::exited) out["process_running"] = running;
-  auto number = [](double value) {
-    auto text = json::serialize(json::value{value});
-    return value == static_cast<double>(static_cast<std::int64_t>(value))
-               ? std::to_string(static_cast<std::int64_t>(value))
-               : text;
-  };
   if (asked > limit) {
-    out["timeout_note"] = "a timeout of " + number(asked) + " s was asked for; the limit is " +
-                          number(limit) + " s and was used instead";
+    out["timeout_note"] = "a timeout of " + to_text(asked) + " s was asked for; the limit is " +
+                          to_text(limit) + " s and was used instead";
   }
   switch (x.status) {
     case wait_status::exited:
       break;
     case wait_status::timeout:
-      out["note"] = "not an error: the process is still running after " + number(limit) +
-                    " s (up " + number(std::floor(seconds(x.process.uptime))) +
+      out["note"] = "not an error: the process is still running after " + to_text(limit) +
+                    " s (up " + to_text(std::floor(seconds(x.process.uptime))) +
                     " s in all). Do other work and poll or wait again later.";
       break;
     case wait_status::matched:

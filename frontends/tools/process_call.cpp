@@ -1,11 +1,9 @@
 #include "troupe/frontends/tools/process_call.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include <boost/json/serialize.hpp>
 
 #include "troupe/frontends/tools/asking.hpp"
+#include "troupe/frontends/tools/json_text.hpp"
 #include "troupe/text/exit_meaning.hpp"
 
 namespace troupe::tools {
@@ -100,9 +98,7 @@ class process_call {
   void wait() {
     auto asked = args_.get<double>("timeout").value_or(seconds(opts_.wait_default));
     if (asked <= 0) {
-      auto text = std::floor(asked) == asked ? std::to_string(static_cast<std::int64_t>(asked))
-                                             : boost::json::serialize(boost::json::value{asked});
-      return then_(error_answer("timeout must be positive (got " + text + ")"));
+      return then_(error_answer("timeout must be positive (got " + to_text(asked) + ")"));
     }
     auto used = std::min(asked, seconds(opts_.wait_max));
     wait_options what;

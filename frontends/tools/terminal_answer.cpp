@@ -19,7 +19,7 @@ json::array numbers(const std::vector<std::int32_t>& values) {
 }
 
 json::value code_or_null(const std::optional<std::int32_t>& code) {
-  return code ? json::value{*code} : json::value{nullptr};
+  return code ? json::value(*code) : json::value(nullptr);
 }
 
 /// Adds what is only there if it applies to the end of a foreground command.

@@ -4,11 +4,10 @@
 #include <wctype.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
+#include "troupe/frontends/tools/json_text.hpp"
 #include "troupe/text/shell_words.hpp"
 #include "troupe/text/utf8.hpp"
 
@@ -17,11 +16,6 @@ namespace troupe::tools {
 namespace json = boost::json;
 
 namespace {
-
-std::string number(double value) {
-  if (std::floor(value) == value) return std::to_string(static_cast<std::int64_t>(value));
-  return json::serialize(json::value{value});
-}
 
 double seconds(std::chrono::milliseconds span) {
   return static_cast<double>(span.count()) / 1000.0;
@@ -76,9 +70,9 @@ std::vector<std::string> background_only(const arguments& args) {
 }
 
 /// The same call, in the background.
-std::string corrected_call(const arguments& args, bool with_notify) {
+std::string corrected_call(const arguments& args, std::string_view command, bool with_notify) {
   json::object call;
-  call["command"] = args.text("command");
+  call["command"] = command;
   call["background"] = true;
   if (with_notify || args.flag("notify")) call["notify"] = true;
   if (auto patterns = args.get<std::vector<std::string>>("watch_patterns")) {
@@ -91,7 +85,22 @@ std::string corrected_call(const arguments& args, bool with_notify) {
   if (args.flag("pty")) call["pty"] = true;
   if (args.flag("stdin")) call["stdin"] = true;
   if (!args.text("workdir").empty()) call["workdir"] = args.text("workdir");
-  return "terminal(" + json::serialize(call) + ")";
+  return "terminal(" + to_text(call) + ")";
+}
+
+/// The command without the word that detaches it, where that is easy to see; else as it is, which is
+/// right for servers and tolerable in the background for the rest.
+std::string_view without_detaching(std::string_view command, std::string_view what) {
+  auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
+  while (!command.empty() && blank(command.back())) command.remove_suffix(1);
+  if (what == "&" && command.ends_with('&') && !command.ends_with("&&")) {
+    command.remove_suffix(1);
+    while (!command.empty() && blank(command.back())) command.remove_suffix(1);
+  }
+  for (std::string_view word : {"nohup ", "setsid "}) {
+    if (command.starts_with(word)) command.remove_prefix(word.size());
+  }
+  return command;
 }
 
 std::string refusal_of_foreground(const arguments& args) {
@@ -99,10 +108,13 @@ std::string refusal_of_foreground(const arguments& args) {
     std::string list;
     for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
     return list + (names.size() == 1 ? " works" : " work") +
-           " only in the background. Nothing was run. Call instead: " + corrected_call(args, false);
+           " only in the background. Nothing was run. Call instead: " +
+           corrected_call(args, args.text("command"), false);
   }
-  if (auto refused = text::refuse_foreground(args.text("command"))) {
-    return refused->reason + " Nothing was run. Call instead: " + corrected_call(args, true);
+  auto command = args.text("command");
+  if (auto refused = text::refuse_foreground(command)) {
+    auto call = corrected_call(args, without_detaching(command, refused->what), true);
+    return refused->reason + " Nothing was run. Call instead: " + call;
   }
   return {};
 }
@@ -170,7 +182,7 @@ std::variant<terminal_plan, terminal_refusal> plan_terminal(const arguments& arg
                                                             bool can_receive_events) {
   auto timeout = args.get<double>("timeout");
   if (timeout && *timeout <= 0) {
-    return terminal_refusal{"timeout must be positive (got " + number(*timeout) + ")"};
+    return terminal_refusal{"timeout must be positive (got " + to_text(*timeout) + ")"};
   }
   if (auto bad = bad_workdir_character(args.text("workdir")); !bad.empty()) {
     return terminal_refusal{"workdir must not contain the character " + bad +
@@ -205,7 +217,7 @@ std::variant<terminal_plan, terminal_refusal> plan_terminal(const arguments& arg
     plan.notes.erase("hint");
     plan.notes["requested_timeout"] = *timeout;
     plan.notes["foreground_timeout_max"] = static_cast<std::int64_t>(cap);
-    auto note = "a timeout of " + number(*timeout) + " s is above the " + number(cap) +
+    auto note = "a timeout of " + to_text(*timeout) + " s is above the " + to_text(cap) +
                 " s that a foreground command may take, so the command was started once in the "
                 "background and is running: do not run it again. ";
     plan.notes["promoted_from_foreground"] =
