@@ -28,6 +28,19 @@ size_t find(std::string_view in, size_t from, unsigned char c) {
   return hit ? static_cast<size_t>(static_cast<const char*>(hit) - in.data()) : in.size();
 }
 
+/// The end of a plain CSI sequence at `escape`, by far the most common one; 0 if it is another one or
+/// not whole, which is left to the state machine.
+size_t whole_csi(std::string_view in, size_t escape) {
+  size_t at = escape + 1;
+  if (at == in.size() || in[at] != '[') return 0;
+  for (++at; at < in.size(); ++at) {
+    const auto c = static_cast<unsigned char>(in[at]);
+    if (c >= 0x40 && c < del) return at + 1;
+    if (c < 0x20 || c >= 0x40) return 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void ansi_stripper::feed(std::string_view in, std::string& out) {
@@ -71,6 +84,7 @@ size_t ansi_stripper::ground(std::string_view in, size_t at, std::string& out) {
     }
   }
   if (escape == in.size()) return escape;
+  if (const size_t end = whole_csi(in, escape); end > 0) return end;
   state_ = state::escape;
   return escape + 1;
 }

@@ -1,6 +1,6 @@
-// Masking of secrets, see redact.hpp. All literals of the table are searched at once: a window of
-// three bytes slides over the text, and a table indexed by its last two says how far it may jump
-// (Wu-Manber). Only where a literal really stands is its regular expression tried, anchored there.
+// Masking of secrets, see redact.hpp. All literals of the table are searched at once: each is known
+// by its rarest pair of bytes, and a table over all pairs says at every position which literals may
+// stand there. Only where one really does, its regular expression is tried, anchored at it.
 #include "troupe/text/redact.hpp"
 
 #include <re2/re2.h>
@@ -18,7 +18,6 @@ namespace troupe::text {
 namespace {
 
 constexpr size_t hint_from = 24;  // shortest token that keeps a hint
-constexpr size_t window = 3;      // bytes of each literal that the scan looks for
 constexpr std::string_view mask = "***";
 
 bool is_word(char c) {
@@ -29,7 +28,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// How seldom a byte is in ordinary text: the window is put on the rarest part of a literal.
+/// How often a byte is found in ordinary text, roughly.
 int frequency(char c) {
   if (std::string_view("-_.:/").find(c) != std::string_view::npos) return 2;
   if (is_digit(c) || (c >= 'A' && c <= 'Z')) return 2;
@@ -40,7 +39,7 @@ int frequency(char c) {
 struct compiled_row {
   redaction_pattern row;
   std::shared_ptr<re2::RE2> regex;
-  size_t offset;  // of the window in the literal
+  size_t offset;  // of its rarest pair in the literal
 };
 
 /// One possible match: the secret inside the text.
@@ -68,13 +67,14 @@ class matcher {
   std::optional<finding> try_row(const compiled_row& row, std::string_view text, size_t at,
                                  size_t floor) const;
 
-  static size_t index(const char* p) {
-    return static_cast<size_t>(static_cast<unsigned char>(p[0])) << 8 |
-           static_cast<unsigned char>(p[1]);
+  static size_t pair(const char* p) {
+    return static_cast<size_t>(static_cast<unsigned char>(p[0])) |
+           static_cast<size_t>(static_cast<unsigned char>(p[1])) << 8;
   }
+  size_t next_pair(std::string_view text, size_t from) const;
 
   std::vector<compiled_row> rows_;
-  // Per pair of bytes: 1 or 2 = how far the window may move; above = candidates, in `lists_`.
+  // Per pair of bytes: 0 or 1 + the index of its candidates in `lists_`.
   std::array<uint8_t, 65536> table_{};
   std::vector<std::vector<uint16_t>> lists_;
 };
@@ -92,8 +92,8 @@ void matcher::add(const redaction_pattern& row) {
   }
   size_t best = 0;
   int best_cost = 1000;
-  for (size_t at = 0; at + window <= row.literal.size(); ++at) {
-    const int cost = frequency(row.literal[at + 1]) * frequency(row.literal[at + 2]);
+  for (size_t at = 0; at + 2 <= row.literal.size(); ++at) {
+    const int cost = frequency(row.literal[at]) * frequency(row.literal[at + 1]);
     if (cost < best_cost) {
       best = at;
       best_cost = cost;
@@ -103,50 +103,46 @@ void matcher::add(const redaction_pattern& row) {
 }
 
 void matcher::build_table() {
-  constexpr uint8_t step = window - 1;
-  table_.fill(step);
-  std::vector<int> list_of(65536, -1);
   for (size_t i = 0; i < rows_.size(); ++i) {
-    const char* w = rows_[i].row.literal.data() + rows_[i].offset;
-    int& list = list_of[index(w + 1)];
-    if (list < 0) {
-      list = static_cast<int>(lists_.size());
+    uint8_t& entry = table_[pair(rows_[i].row.literal.data() + rows_[i].offset)];
+    if (entry == 0) {
       lists_.emplace_back();
+      assert(lists_.size() < 256);
+      entry = static_cast<uint8_t>(lists_.size());
     }
-    lists_[static_cast<size_t>(list)].push_back(static_cast<uint16_t>(i));
-  }
-  assert(lists_.size() + window < 256);
-  for (const compiled_row& row : rows_) {
-    table_[index(row.row.literal.data() + row.offset)] = 1;
-  }
-  for (size_t pair = 0; pair < list_of.size(); ++pair) {
-    if (list_of[pair] >= 0) table_[pair] = static_cast<uint8_t>(window + list_of[pair]);
+    lists_[entry - 1u].push_back(static_cast<uint16_t>(i));
   }
 }
 
-std::optional<finding> matcher::next(std::string_view text, size_t from, size_t floor) const {
-  // `last` is the last byte of the window.
-  size_t last = from + window - 1;
-  while (last < text.size()) {
-    const uint8_t entry = table_[index(text.data() + last - 1)];
-    if (entry < window) {
-      last += entry;
-      continue;
-    }
-    const size_t start = last + 1 - window;
-    std::optional<finding> best;
-    for (const uint16_t i : lists_[entry - window]) {
-      const compiled_row& row = rows_[i];
-      if (start < row.offset) continue;
-      const size_t at = start - row.offset;
-      if (text.compare(at, row.row.literal.size(), row.row.literal) != 0) continue;
-      if (at < floor) continue;
-      best = try_row(row, text, at, floor);
-      if (best) return best;
-    }
-    ++last;
+/// The next position of a pair that some literal has; the size of the text if there is none.
+size_t matcher::next_pair(std::string_view text, size_t from) const {
+  const char* p = text.data();
+  const size_t size = text.size();
+  for (; from + 9 <= size; from += 8) {
+    const char* q = p + from;
+    const int any = table_[pair(q)] | table_[pair(q + 1)] | table_[pair(q + 2)] |
+                    table_[pair(q + 3)] | table_[pair(q + 4)] | table_[pair(q + 5)] |
+                    table_[pair(q + 6)] | table_[pair(q + 7)];
+    if (any != 0) break;
   }
-  return std::nullopt;
+  for (; from + 2 <= size; ++from) {
+    if (table_[pair(p + from)] != 0) return from;
+  }
+  return size;
+}
+
+std::optional<finding> matcher::next(std::string_view text, size_t from, size_t floor) const {
+  for (;; ++from) {
+    from = next_pair(text, from);
+    if (from == text.size()) return std::nullopt;
+    for (const uint16_t i : lists_[table_[pair(text.data() + from)] - 1u]) {
+      const compiled_row& row = rows_[i];
+      if (from < floor + row.offset) continue;
+      const size_t at = from - row.offset;
+      if (text.compare(at, row.row.literal.size(), row.row.literal) != 0) continue;
+      if (auto found = try_row(row, text, at, floor)) return found;
+    }
+  }
 }
 
 /// True if a token at `at` would only be the end of a longer word. A letter that belongs to an escape

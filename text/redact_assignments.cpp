@@ -58,22 +58,18 @@ bool is_harmless(std::string_view value) {
   return contains(words, lower(value)) || value.substr(0, 2) == "${" || value.substr(0, 3) == "***";
 }
 
-/// A name and what separates it from its value. The value is read by hand, and only for secret names,
-/// so that the cost stays linear.
-const re2::RE2& assignment() {
-  static const re2::RE2 regex(
-      R"re(([A-Za-z_][A-Za-z0-9_.-]*)(\\?["']?(?:=|[ \t]*:[ \t]+|[ \t]+=[ \t]+|:|[ \t]+)))re", [] {
-        re2::RE2::Options options(re2::RE2::Latin1);
-        options.set_log_errors(false);
-        return options;
-      }());
-  return regex;
-}
+/// Names and what separates them from their values. The values are read by hand, and only for secret
+/// names, so that the cost stays linear.
+struct assignment_regexes {
+  re2::RE2 assignment{
+      R"re(([A-Za-z_][A-Za-z0-9_.-]*)(\\?["']?(?:=|[ \t]*:[ \t]+|[ \t]+=[ \t]+|:)))re",
+      re2::RE2::Latin1};
+  re2::RE2 netrc{R"re(\b(password|account)([ \t]+))re", re2::RE2::Latin1};
+};
 
-/// A separator that is only blanks counts for the words of a .netrc file.
-bool is_secret_pair(std::string_view name, std::string_view separator) {
-  const bool blanks = separator.find_first_not_of(" \t") == std::string_view::npos;
-  return blanks ? name == "password" || name == "account" : is_secret_name(name);
+const assignment_regexes& regexes() {
+  static const assignment_regexes all;
+  return all;
 }
 
 /// The end of a quoted value that begins behind its opening quote; `npos` if it is not closed.
@@ -95,6 +91,36 @@ size_t value_end(std::string_view text, size_t name, std::string_view separator,
   size_t end = std::min(text.find_first_of(" \t\r\n\v\f", begin), text.size());
   while (end > begin && std::string_view(",;}])\"'\\").find(text[end - 1]) != text.npos) --end;
   return end;
+}
+
+std::string mask_values(const std::string& text, const re2::RE2& regex) {
+  const re2::StringPiece input(text.data(), text.size());
+  std::string out;
+  size_t done = 0;  // copied to `out` so far
+  size_t from = 0;
+  re2::StringPiece group[3];
+  while (regex.Match(input, from, input.size(), re2::RE2::UNANCHORED, group, 3)) {
+    const std::string_view name(group[1].data(), group[1].size());
+    const std::string_view separator(group[2].data(), group[2].size());
+    size_t begin = static_cast<size_t>(group[2].data() - text.data()) + separator.size();
+    from = begin;
+    if (begin >= text.size()) break;
+    if (&regex == &regexes().assignment && !is_secret_name(name)) continue;
+    size_t end = std::string::npos;
+    const size_t quote = text[begin] == '$' ? begin + 1 : begin;
+    if (quote < text.size() && (text[quote] == '"' || text[quote] == '\'')) {
+      end = closing_quote(text, quote + 1, text[quote]);
+      if (end != std::string::npos) begin = quote + 1;
+    }
+    if (end == std::string::npos) {
+      end = value_end(text, static_cast<size_t>(group[1].data() - text.data()), separator, begin);
+    }
+    if (is_harmless(std::string_view(text).substr(begin, end - begin))) continue;
+    out.append(text, done, begin - done).append("***");
+    done = end;
+    from = end;
+  }
+  return out.append(text, done, std::string::npos);
 }
 
 constexpr std::array<std::string_view, 6> printers = {"env",    "printenv", "set",
@@ -160,35 +186,10 @@ bool prints_environment(const scanned_command& command) {
 
 }  // namespace
 
-std::string redact_assignments(std::string_view original) {
-  const std::string text = redact(original);
-  const re2::StringPiece input(text.data(), text.size());
-  std::string out;
-  size_t done = 0;  // copied to `out` so far
-  size_t from = 0;
-  re2::StringPiece group[3];
-  while (assignment().Match(input, from, input.size(), re2::RE2::UNANCHORED, group, 3)) {
-    const std::string_view name(group[1].data(), group[1].size());
-    const std::string_view separator(group[2].data(), group[2].size());
-    size_t begin = static_cast<size_t>(group[2].data() - text.data()) + separator.size();
-    from = begin;
-    if (begin >= text.size()) break;
-    if (!is_secret_pair(name, separator)) continue;
-    size_t end = std::string::npos;
-    const size_t quote = text[begin] == '$' ? begin + 1 : begin;
-    if (quote < text.size() && (text[quote] == '"' || text[quote] == '\'')) {
-      end = closing_quote(text, quote + 1, text[quote]);
-      if (end != std::string::npos) begin = quote + 1;
-    }
-    if (end == std::string::npos) {
-      end = value_end(text, static_cast<size_t>(group[1].data() - text.data()), separator, begin);
-    }
-    if (is_harmless(std::string_view(text).substr(begin, end - begin))) continue;
-    out.append(text, done, begin - done).append("***");
-    done = end;
-    from = end;
-  }
-  return out.append(text, done, std::string::npos);
+std::string redact_assignments(std::string_view text) {
+  const std::string masked = mask_values(redact(text), regexes().assignment);
+  const bool netrc = masked.find("machine ") != std::string::npos;
+  return netrc ? mask_values(masked, regexes().netrc) : masked;
 }
 
 bool prints_environment(std::string_view command) {
