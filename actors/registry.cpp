@@ -65,7 +65,7 @@ registry_state::registry_state(registry_internal_actor::pointer self,
 registry_state::~registry_state() {
   if (retention_timer_ != 0) services_->loop->cancel(retention_timer_);
   for (auto& [id, process] : processes_) {
-    caf::anon_send_exit(process.handle, caf::exit_reason::user_shutdown);
+    compat::anon_send_exit(process.handle, caf::exit_reason::user_shutdown);
   }
   services_->registry = nullptr;
 }
@@ -334,7 +334,7 @@ void registry_state::forget(table::iterator it) {
     std::erase(kept->second, it->first);
     if (kept->second.empty()) finished_of_.erase(kept);
   }
-  caf::anon_send_exit(it->second.handle, caf::exit_reason::user_shutdown);
+  compat::anon_send_exit(it->second.handle, caf::exit_reason::user_shutdown);
   processes_.erase(it);
 }
 

@@ -64,7 +64,7 @@ void runtime::shutdown() {
                          caf::timespan{opts.grace})
       .receive([](const kill_all_result&) {}, [](const caf::error&) {});
   registry_ = nullptr;
-  caf::anon_send_exit(impl_->registry, caf::exit_reason::user_shutdown);
+  compat::anon_send_exit(impl_->registry, caf::exit_reason::user_shutdown);
   self->wait_for(impl_->registry);
   impl_.reset();
 }

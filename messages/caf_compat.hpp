@@ -20,8 +20,11 @@
 #include <caf/send.hpp>
 #include <caf/string_view.hpp>
 #endif
+#include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/scoped_actor.hpp>
+#include <caf/system_messages.hpp>
 #include <caf/timespan.hpp>
 
 namespace troupe::compat {
@@ -53,6 +56,19 @@ void anon_send(const Handle& dest, Args&&... args) {
   caf::anon_mail(std::forward<Args>(args)...).send(dest);
 #else
   caf::anon_send(dest, std::forward<Args>(args)...);
+#endif
+}
+
+/// Tells an actor to end; callable from any thread.
+template <class Handle>
+void anon_send_exit(const Handle& dest, caf::exit_reason reason) {
+  if (!dest) return;
+#if TROUPE_CAF_1
+  caf::anon_mail(caf::exit_msg{dest.address(), reason})
+      .urgent()
+      .send(caf::actor_cast<caf::actor>(dest));
+#else
+  caf::anon_send_exit(dest, reason);
 #endif
 }
 
