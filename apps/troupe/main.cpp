@@ -19,6 +19,7 @@ constexpr const char* examples = R"(Examples:
   troupe demo                          a guided half-minute on real processes
   troupe mcp                           tools for an agent, as an MCP server on stdin and stdout
   troupe run -- make -j4               one command: its output live, its exit code as ours
+  troupe node --listen 127.0.0.1:4711 --cert node.pem --key node.key --ca ca.pem
   troupe run --timeout 10 'ls | wc'    a single word is taken as a shell command
   troupe mcp --log-file troupe.log --log-level debug
 
@@ -64,6 +65,21 @@ CLI::App* add_demo(CLI::App& app) {
   return app.add_subcommand("demo", "A guided half-minute on real processes");
 }
 
+CLI::App* add_node(CLI::App& app, node_arguments& args) {
+  auto* cmd = app.add_subcommand("node", "Let other processes use this node, over mutual TLS");
+  cmd->add_option("--listen", args.listen, "ADDRESS:PORT; port 0 lets the system choose one")
+      ->required();
+  cmd->add_option("--cert", args.cert, "Our certificate and its chain (PEM)")->required();
+  cmd->add_option("--key", args.key, "The key of the certificate (PEM, not encrypted)")->required();
+  cmd->add_option("--ca", args.ca, "The authority that signs our certificate and those of hosts")
+      ->required();
+  cmd->footer(
+      "Prints one line on stdout when it accepts connections: `listening on ADDRESS:PORT`.\n"
+      "Every host with a certificate of the authority may run commands as this user.\n"
+      "Ends, with everything it started, on SIGTERM, SIGINT or SIGHUP.");
+  return cmd;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -77,10 +93,14 @@ int main(int argc, char** argv) {
   auto* mcp = add_mcp(app, mcp_args);
   auto* run = add_run(app, run_args);
   auto* demo = add_demo(app);
+  node_arguments node_args;
+  node_args.version = TROUPE_VERSION;
+  auto* node = add_node(app, node_args);
   CLI11_PARSE(app, argc, argv);
   troupe::init_types();
   if (mcp->parsed()) return run_mcp(mcp_args);
   if (run->parsed()) return run_command(run_args);
+  if (node->parsed()) return run_node(node_args);
   if (demo->parsed()) {
     bool color = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
     return run_demo({color});
