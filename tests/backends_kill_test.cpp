@@ -56,10 +56,14 @@ TEST_CASE("C04: double-forked descendants are shown and removed") {
     auto r = recorder::start(n, shell(command));
     REQUIRE(r->wait_drained());
     CHECK(r->text() == "up\n");
-    CHECK(r->holders.size() == 1);
-    const auto tree = r->describe().tree;
-    REQUIRE(tree.size() == 1);
-    CHECK(tree[0].command.find(command == daemon ? "python3" : "sleep 600") != std::string::npos);
+    CHECK(r->holders.size() >= 1);
+    description seen;
+    REQUIRE(eventually([&] {
+      seen = r->describe();
+      return seen.tree.size() == 1;
+    }));
+    CHECK(seen.tree[0].command.find(command == daemon ? "python3" : "sleep 600") !=
+          std::string::npos);
     CHECK(r->kill() < 0.5);
     CHECK(r->survivors.empty());
     CHECK(marked(r->marker).empty());
@@ -118,7 +122,7 @@ TEST_CASE("C19: kill -TERM 0 ends that group and nobody else") {
   REQUIRE(r->wait_drained());
   CHECK(r->status->signal == SIGTERM);
   CHECK(r->text().empty());
-  CHECK_FALSE(sibling->exited_at);
+  CHECK(sibling->now([](auto& x) { return !x.exited_at; }));
   sibling->kill();
 }
 

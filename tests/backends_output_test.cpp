@@ -58,7 +58,7 @@ TEST_CASE("C06: with nobody reading the ring fills, the child blocks, and kill w
   CHECK(r->status->signal == SIGTERM);
   REQUIRE(eventually([&] {
     r->consume();
-    return r->killed_at.has_value();
+    return r->now([](auto& x) { return x.killed_at.has_value(); });
   }));
   CHECK(r->bytes >= ring.capacity() + 4096);
 }
@@ -78,7 +78,7 @@ TEST_CASE("a consumer that is slow at the exit loses nothing") {
     }
     REQUIRE(eventually([&] {
       r->consume();
-      return r->drained_at.has_value();
+      return r->is_drained();
     }));
     r->consume();
     CHECK(r->bytes == 560'000);
@@ -89,7 +89,7 @@ TEST_CASE("the end of output is not the end of the child") {
   node n;
   auto r = recorder::start(n, shell("echo bye; exec >&- 2>&-; sleep 0.3; exit 3"));
   REQUIRE(r->wait([](auto& x) { return !x.events.empty() && x.events.back() == "eof"; }));
-  CHECK_FALSE(r->exited_at);
+  CHECK(r->now([](auto& x) { return !x.exited_at; }));
   REQUIRE(r->wait_drained());
   CHECK(r->status->code == 3);
   CHECK(r->text() == "bye\n");

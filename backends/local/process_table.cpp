@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <unordered_set>
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::string_view marker_variable = "TROUPE_PROCESS";
 constexpr std::size_t environ_limit = 4 << 20;
+constexpr int most_listings = 16;
 
 // Reads a whole small file below `proc` into `out`.
 bool read_file(int proc, const char* path, std::string& out, std::size_t limit) {
@@ -199,6 +201,9 @@ void process_table::run() {
   }
 }
 
+// A listing of /proc is not one moment: a process may be listed, fork, and be gone before it is
+// looked at, and its child is then in no listing. So the listing is repeated until it brings nobody
+// new: whoever was missed had a parent that was seen alive, or is in the next one.
 snapshot process_table::scan() {
   snapshot rows;
   DIR* directory = ::opendir("/proc");
@@ -209,18 +214,26 @@ snapshot process_table::scan() {
   const auto self = ::getpid();
   const auto now = ticks_since_boot();
   ++generation_;
+  std::unordered_set<int> looked_at{self};
   char path[32];
-  while (const auto* entry = ::readdir(directory)) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') {
-      continue;
+  bool anybody_new = true;
+  for (int listing = 0; anybody_new && listing < most_listings; ++listing) {
+    anybody_new = false;
+    ::rewinddir(directory);
+    while (const auto* entry = ::readdir(directory)) {
+      if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+          !looked_at.insert(std::atoi(entry->d_name)).second) {
+        continue;
+      }
+      anybody_new = true;
+      std::snprintf(path, sizeof path, "%.16s/stat", entry->d_name);
+      process_row row;
+      if (!read_file(proc, path, buffer_, 4096) || !parse_stat(buffer_, row)) {
+        continue;
+      }
+      row.marker = marker_of(proc, row, now);
+      rows.push_back(std::move(row));
     }
-    std::snprintf(path, sizeof path, "%.16s/stat", entry->d_name);
-    process_row row;
-    if (!read_file(proc, path, buffer_, 4096) || !parse_stat(buffer_, row) || row.pid == self) {
-      continue;
-    }
-    row.marker = marker_of(proc, row, now);
-    rows.push_back(std::move(row));
   }
   ::closedir(directory);
   std::erase_if(markers_, [this](const auto& m) { return m.second.generation != generation_; });

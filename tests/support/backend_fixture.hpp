@@ -232,6 +232,14 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, limit, [&] { return done(*this); });
   }
+  /// Whether it holds now.
+  bool now(const std::function<bool(recorder&)>& holds) {
+    const std::lock_guard lock(mutex_);
+    return holds(*this);
+  }
+  bool is_drained() {
+    return now([](auto& r) { return r.drained_at.has_value(); });
+  }
   bool wait_started() {
     return wait([](auto& r) { return r.info || r.error; });
   }
