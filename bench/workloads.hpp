@@ -1,0 +1,87 @@
+// The workloads of troupe-bench: what each one gives, and the table of all of them. A workload is a
+// function in a file of its own name. Names of workloads and cases never change: figures of
+// different versions are compared by them.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::bench {
+
+class raw_server;
+
+/// What the issue asks of a case.
+struct target {
+  enum class kind { min_ratio, max_ratio, max_value };
+  kind what = kind::max_value;
+  double limit = 0;
+};
+
+/// One figure. `raw` is the same thing done with system calls in the same run, in the same unit; the
+/// ratio shown is value / raw.
+struct result {
+  std::string name;  ///< `spawn/1`
+  double value = 0;
+  std::string unit;
+  std::optional<double> raw;
+  std::optional<target> goal;
+  std::string note;  ///< for people
+
+  std::optional<double> ratio() const;
+  /// Empty without a target.
+  std::optional<bool> reached() const;
+};
+
+using results = std::vector<result>;
+
+/// What a workload is given.
+struct context {
+  bool quick = false;
+  raw_server& raw;
+  /// This program, quoted for a shell.
+  std::string self;
+
+  /// `full` rounds or samples, or `fast` with --quick.
+  template <class T>
+  T pick(T full, T fast) const {
+    return quick ? fast : full;
+  }
+};
+
+/// Shows where we are, on stderr.
+void progress(std::string_view text);
+
+results run_spawn(context& ctx);
+results run_foreground(context& ctx);
+results run_ingest(context& ctx);
+results run_tail(context& ctx);
+results run_idle(context& ctx);
+results run_kill_all(context& ctx);
+results run_stdin(context& ctx);
+results run_wakeup(context& ctx);
+results run_follow(context& ctx);
+results run_strip(context& ctx);
+
+struct workload {
+  std::string_view name;
+  std::string_view what;
+  results (*run)(context&);
+};
+
+inline constexpr std::array workloads = {
+    workload{"spawn", "start-to-finished rate of `true`, 1 and 8 in flight", run_spawn},
+    workload{"foreground", "latency of `true` as a foreground command", run_foreground},
+    workload{"ingest", "1 GB through a pipe, memory meanwhile; a PTY", run_ingest},
+    workload{"tail", "poll latency with 1, 100 and 1,000 running", run_tail},
+    workload{"idle", "memory and CPU of 1,000 idle processes", run_idle},
+    workload{"kill_all", "200 obedient and 200 stubborn processes ended", run_kill_all},
+    workload{"stdin", "bytes written to a process", run_stdin},
+    workload{"wakeup", "from the exit to the answered waiter", run_wakeup},
+    workload{"follow", "from a printed line to the answered follower", run_follow},
+    workload{"strip", "ANSI, UTF-8 and redaction per MB", run_strip},
+};
+
+}  // namespace troupe::bench
