@@ -1,0 +1,199 @@
+#include "troupe/persistence/file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace troupe::persistence {
+
+namespace {
+
+std::error_code last_error() {
+  return {errno, std::generic_category()};
+}
+
+/// Owns one descriptor.
+class descriptor {
+ public:
+  explicit descriptor(int fd) : fd_(fd) {}
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  int get() const noexcept { return fd_; }
+  bool ok() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+class real_appendable final : public appendable {
+ public:
+  explicit real_appendable(int fd) : file_(fd) {}
+
+  std::error_code append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const auto written = ::write(file_.get(), bytes.data(), bytes.size());
+      if (written < 0) {
+        if (errno == EINTR) continue;
+        return last_error();
+      }
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+
+  std::error_code sync() override {
+    while (::fdatasync(file_.get()) != 0) {
+      if (errno != EINTR) return last_error();
+    }
+    return {};
+  }
+
+ private:
+  descriptor file_;
+};
+
+class real_lock final : public file_lock {
+ public:
+  explicit real_lock(int fd) : file_(fd) {}
+
+ private:
+  descriptor file_;
+};
+
+class real_file_system final : public file_system {
+ public:
+  std::unique_ptr<appendable> open_append(const std::string& path, std::error_code& ec) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+      ec = last_error();
+      return nullptr;
+    }
+    ec.clear();
+    return std::make_unique<real_appendable>(fd);
+  }
+
+  std::string read_all(const std::string& path, std::error_code& ec) override {
+    std::string bytes;
+    const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (!file.ok()) {
+      ec = last_error();
+      return bytes;
+    }
+    struct stat info {};
+    if (::fstat(file.get(), &info) == 0 && info.st_size > 0) {
+      bytes.reserve(static_cast<std::size_t>(info.st_size) + 1);
+    }
+    ec.clear();
+    char buffer[64 * 1024];
+    for (;;) {
+      const auto size = ::read(file.get(), buffer, sizeof buffer);
+      if (size < 0) {
+        if (errno == EINTR) continue;
+        ec = last_error();
+        return bytes;
+      }
+      if (size == 0) return bytes;
+      bytes.append(buffer, static_cast<std::size_t>(size));
+    }
+  }
+
+  std::error_code rename(const std::string& from, const std::string& to) override {
+    return ::rename(from.c_str(), to.c_str()) == 0 ? std::error_code{} : last_error();
+  }
+
+  std::error_code unlink(const std::string& path) override {
+    return ::unlink(path.c_str()) == 0 ? std::error_code{} : last_error();
+  }
+
+  std::vector<std::string> list(const std::string& dir, std::error_code& ec) override {
+    std::vector<std::string> names;
+    DIR* handle = ::opendir(dir.c_str());
+    if (handle == nullptr) {
+      ec = last_error();
+      return names;
+    }
+    ec.clear();
+    while (const auto* entry = ::readdir(handle)) {
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
+    ::closedir(handle);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  std::error_code make_directories(const std::string& dir) override {
+    for (std::size_t end = 1; end <= dir.size(); ++end) {
+      if (end != dir.size() && dir[end] != '/') continue;
+      if (::mkdir(dir.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) return last_error();
+    }
+    struct stat info {};
+    if (::stat(dir.c_str(), &info) != 0) return last_error();
+    return S_ISDIR(info.st_mode) ? std::error_code{}
+                                 : std::error_code{ENOTDIR, std::generic_category()};
+  }
+
+  std::error_code sync_directory(const std::string& dir) override {
+    const descriptor file{::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!file.ok()) return last_error();
+    return ::fsync(file.get()) == 0 ? std::error_code{} : last_error();
+  }
+
+  std::unique_ptr<file_lock> try_lock(const std::string& path, std::error_code& ec) override {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+      ec = last_error();
+      return nullptr;
+    }
+    auto lock = std::make_unique<real_lock>(fd);
+    ec.clear();
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
+    if (errno != EWOULDBLOCK) ec = last_error();
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+file_system& real_files() {
+  static real_file_system files;
+  return files;
+}
+
+std::error_code replace_file(file_system& files, const std::string& path, std::string_view bytes,
+                             bool sync) {
+  const auto temporary = path + ".tmp";
+  std::error_code ec;
+  files.unlink(temporary);  // left by a death in between; an error shows up in the next call
+  const auto file = files.open_append(temporary, ec);
+  if (ec) return ec;
+  ec = file->append(bytes);
+  if (!ec && sync) ec = file->sync();
+  if (!ec) ec = files.rename(temporary, path);
+  if (ec) files.unlink(temporary);
+  return ec;
+}
+
+std::string describe(std::string_view what, const std::string& path, std::error_code ec) {
+  const char* name = strerrorname_np(ec.value());
+  std::string text = name != nullptr ? name : std::to_string(ec.value());
+  text += ": cannot ";
+  text += what;
+  text += ' ';
+  text += path;
+  text += ": ";
+  text += ec.message();
+  return text;
+}
+
+}  // namespace troupe::persistence
