@@ -233,11 +233,11 @@ json::object field_schema(const field_spec& field) {
       out["type"] = "boolean";
       break;
     case field_type::signal:
-      out["type"] = json::array{"string", "integer"};
+      out["type"] = "string";  // a number as text, too
       break;
     case field_type::stdin_data:
-      out["type"] = json::array{"string", "boolean"};
-      out["not"] = json::object{{"const", false}};
+      out["anyOf"] = json::array{json::object{{"type", "string"}},
+                                 json::object{{"type", "boolean"}, {"enum", json::array{true}}}};
       break;
     case field_type::string_list:
       out["type"] = "array";

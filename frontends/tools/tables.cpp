@@ -21,7 +21,7 @@ json::object typed(const char* type, std::string_view description = {}) {
 }
 
 json::object nullable(const char* type, std::string_view description = {}) {
-  json::object out{{"type", json::array{type, "null"}}};
+  json::object out{{"anyOf", json::array{typed(type), typed("null")}}};
   if (!description.empty()) out["description"] = description;
   return out;
 }
