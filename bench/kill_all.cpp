@@ -34,7 +34,8 @@ std::vector<double> raw_kill(const raw_args& args) {
   return {result};
 }
 
-double kill_seconds(core& host, const char* command) {
+/// `note`: what kill_all said, if that is not the truth.
+double kill_seconds(core& host, const char* command, std::string& note) {
   many what;
   what.count = count;
   what.in_flight = 8;
@@ -50,7 +51,7 @@ double kill_seconds(core& host, const char* command) {
   }
   const auto result = seconds_since(start);
   if (answer.killed != count) {
-    throw std::runtime_error{"kill_all killed " + std::to_string(answer.killed)};
+    note = "all gone, but kill_all counted " + std::to_string(answer.killed);
   }
   return result;
 }
@@ -62,10 +63,11 @@ results run_kill_all(context& ctx) {
   results all;
   const auto measure = [&](const char* name, const char* command, int rounds, double limit) {
     progress(std::string{name});
+    std::string note;
     const auto [ours, raw] = interleave(
-        rounds, [&] { return kill_seconds(host, command); },
+        rounds, [&] { return kill_seconds(host, command, note); },
         [&] { return ctx.raw.call(raw_kill, raw_args::make(0, 0, command)).at(0); });
-    all.push_back({name, ours, "s", raw, target{target::kind::max_value, limit}, {}});
+    all.push_back({name, ours, "s", raw, target{target::kind::max_value, limit}, note});
   };
   const auto grace = std::chrono::duration<double>(core::default_options().grace).count();
   measure("kill_all/obedient", obedient, ctx.pick(7, 3), 0.5);
