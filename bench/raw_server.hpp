@@ -1,6 +1,6 @@
 // The raw counterparts run in a process of their own, forked from main before there is any thread:
-// small, with no children but its own, and idle while the core is measured. So the core, which reaps
-// orphans, takes nothing from it, and neither slows the other down.
+// small, with no children but its own, and idle while the core is measured. So the core, which
+// reaps orphans, takes nothing from it, and neither slows the other down.
 #pragma once
 
 #include <sys/types.h>

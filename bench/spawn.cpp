@@ -1,6 +1,6 @@
 // `true` from start to finished, per second. A host's actor starts a process, waits for it, and
-// counts it when the wait is answered. Raw: posix_spawn of the same `bash -c true` + waitid, with as
-// many children outstanding.
+// counts it when the wait is answered. Raw: posix_spawn of the same `bash -c true` + waitid, with
+// as many children outstanding.
 #include "troupe/bench/core.hpp"
 #include "troupe/bench/measure.hpp"
 #include "troupe/bench/raw_child.hpp"

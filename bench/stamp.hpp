@@ -6,8 +6,8 @@
 
 namespace troupe::bench {
 
-/// `__stamp MS`: sleeps, prints one stamp and ends at once. `__ticks COUNT MS`: prints COUNT stamps,
-/// one a line, each after a sleep. Nothing for any other command line.
+/// `__stamp MS`: sleeps, prints one stamp and ends at once. `__ticks COUNT MS`: prints COUNT
+/// stamps, one a line, each after a sleep. Nothing for any other command line.
 std::optional<int> run_as_child(int argc, char** argv);
 
 }  // namespace troupe::bench

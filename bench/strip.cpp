@@ -1,6 +1,6 @@
 // The cost of making output readable, per MB: escapes removed from colourful text, text in several
-// scripts decoded, secrets masked in log lines, and the whole of it over plain lines. Raw: memcpy of
-// the same bytes.
+// scripts decoded, secrets masked in log lines, and the whole of it over plain lines. Raw: memcpy
+// of the same bytes.
 #include <cstring>
 #include <stdexcept>
 

@@ -1,6 +1,6 @@
 // From the exit of a process to its answered waiter. The child is this program again (see
-// stamp.hpp): it prints the monotonic clock and ends at once; the waiter looks at the same clock when
-// `wait` is answered. Raw: poll of a pidfd of the same child.
+// stamp.hpp): it prints the monotonic clock and ends at once; the waiter looks at the same clock
+// when `wait` is answered. Raw: poll of a pidfd of the same child.
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -20,8 +20,8 @@ struct target {
   double limit = 0;
 };
 
-/// One figure. `raw` is the same thing done with system calls in the same run, in the same unit; the
-/// ratio shown is value / raw.
+/// One figure. `raw` is the same thing done with system calls in the same run, in the same unit;
+/// the ratio shown is value / raw.
 struct result {
   std::string name;  ///< `spawn/1`
   double value = 0;
