@@ -1,6 +1,6 @@
 // Bytes written to the stdin of `cat >/dev/null` in pieces of 256 KiB, from the first write until
-// the process is finished. The host writes on until the queue is full (`would_block`) and then
-// tries again a little later. Raw: write(2) of the same pieces to a pipe.
+// the process is finished. The host stops while the queue of the core is nearly full and looks again
+// a little later. Raw: write(2) of the same pieces to a pipe.
 #include <unistd.h>
 
 #include <cerrno>
