@@ -1,4 +1,5 @@
 // `troupe mcp` as a program: pipes in and out, real commands, and how it ends.
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -182,7 +183,8 @@ TEST_CASE("tools are listed and called, many at once, answered out of order") {
       CHECK(seen > 10);
       continue;
     }
-    CHECK(frame->at("result").at("structuredContent").at("output") == std::to_string(id) + "\n");
+    CHECK(frame->at("result").at("structuredContent").at("output").as_string() ==
+          std::to_string(id) + "\n");
   }
   CHECK(s.call(3, "process", R"({"action":"list"})").at("processes").as_array().empty());
 }

@@ -35,6 +35,11 @@ void set_handler(int number, void (*handler)(int)) {
   sigaction(number, &action, nullptr);
 }
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 signal_pipe::signal_pipe(std::initializer_list<int> signals) : signals_{signals} {
@@ -43,6 +48,8 @@ signal_pipe::signal_pipe(std::initializer_list<int> signals) : signals_{signals}
   }
   write_end.store(ends_[1]);
   set_handler(SIGPIPE, SIG_IGN);
+  // Under nohup a hang-up stays ignored.
+  if (is_ignored(SIGHUP)) std::erase(signals_, SIGHUP);
   for (int number : signals_) set_handler(number, on_any_signal);
 }
 
