@@ -13,5 +13,6 @@ find "$source_dir" -maxdepth 1 -type f -exec cp -p {} "$target_dir/" \;
 cd "$target_dir"
 stamp=$(cat package.json package-lock.json | sha256sum)
 [[ $(cat node_modules/.stamp 2>/dev/null || true) != "$stamp" ]] || exit 0
+export npm_config_cache="${XDG_CACHE_HOME:-$HOME/.cache}/troupe/npm"
 npm ci --no-audit --no-fund --ignore-scripts --loglevel=error </dev/null
 printf '%s' "$stamp" >node_modules/.stamp
