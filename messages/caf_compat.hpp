@@ -64,9 +64,7 @@ template <class Handle>
 void anon_send_exit(const Handle& dest, caf::exit_reason reason) {
   if (!dest) return;
 #if TROUPE_CAF_1
-  caf::anon_mail(caf::exit_msg{dest.address(), reason})
-      .urgent()
-      .send(caf::actor_cast<caf::actor>(dest));
+  caf::anon_mail(caf::exit_msg{dest.address(), reason}).send(caf::actor_cast<caf::actor>(dest));
 #else
   caf::anon_send_exit(dest, reason);
 #endif

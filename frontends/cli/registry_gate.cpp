@@ -16,15 +16,15 @@ class registry_gate_state {
       : self_{self}, registry_{std::move(registry)} {}
 
   registry_actor::behavior_type make_behavior() {
-    return forward_all(static_cast<const registry_actor*>(nullptr));
+    return forward_all(static_cast<registry_actor::signatures*>(nullptr));
   }
 
   static constexpr const char* name = "troupe.registry-gate";
 
  private:
   /// One handler per message of the interface, made from its signature: none can be forgotten.
-  template <template <class...> class Handle, class... Signatures>
-  registry_actor::behavior_type forward_all(const Handle<Signatures...>*) {
+  template <template <class...> class List, class... Signatures>
+  registry_actor::behavior_type forward_all(List<Signatures...>*) {
     return {forward(static_cast<Signatures*>(nullptr))...};
   }
 
