@@ -29,10 +29,17 @@ using namespace troupe;
 
 // -- the binary format ----------------------------------------------------------------------------
 
+// The execution unit that CAF 0.18 wants here is none in 1.x.
+#if TROUPE_CAF_1
+#define TROUPE_UNIT
+#else
+#define TROUPE_UNIT nullptr,
+#endif
+
 template <class T>
 caf::byte_buffer bytes_of(const T& x) {
   caf::byte_buffer buffer;
-  caf::binary_serializer sink{nullptr, buffer};
+  caf::binary_serializer sink{TROUPE_UNIT buffer};
   REQUIRE(sink.apply(x));
   return buffer;
 }
@@ -40,7 +47,7 @@ caf::byte_buffer bytes_of(const T& x) {
 /// Reads an object from the start of `buffer`; false if it is refused.
 template <class T>
 bool read_from(const caf::byte_buffer& buffer, T& x) {
-  caf::binary_deserializer source{nullptr, buffer};
+  caf::binary_deserializer source{TROUPE_UNIT buffer};
   return source.apply(x);
 }
 
@@ -48,7 +55,7 @@ template <class T>
 void survives(const T& x) {
   const auto buffer = bytes_of(x);
   T copy{};
-  caf::binary_deserializer source{nullptr, buffer};
+  caf::binary_deserializer source{TROUPE_UNIT buffer};
   REQUIRE(source.apply(copy));
   CHECK(source.remaining() == 0);
   CHECK(copy == x);
