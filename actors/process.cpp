@@ -35,7 +35,8 @@ constexpr std::uint64_t process_deadline = 0;
 process_state::process_state(process_actor::pointer self,
                              std::shared_ptr<const process_services> services,
                              backends::child_id child, spawn_request request, caller owner,
-                             backends::spawn_spec spec)
+                             backends::spawn_spec spec,
+                             std::shared_ptr<const watch_patterns> patterns)
     : self_(self),
       services_(std::move(services)),
       child_(child),
@@ -45,12 +46,17 @@ process_state::process_state(process_actor::pointer self,
       started_at_(caf::make_timestamp()),
       output_(services_->opts->retained_bytes, !spec.pty,
               redaction_for(*services_->opts, request_.command)) {
+  begin_reports(std::move(patterns));
   services_->backend->start(child_, std::move(spec),
                             make_actor_sink(caf::actor_cast<process_actor>(self_)));
 }
 
 process_state::~process_state() {
   if (deadline_timer_ != 0) services_->loop->cancel(deadline_timer_);
+  if (reports_) {
+    compat::anon_send_exit(reports_->watcher, caf::exit_reason::user_shutdown);
+    compat::anon_send_exit(reports_->heartbeat, caf::exit_reason::user_shutdown);
+  }
   services_->backend->release(child_);
 }
 
@@ -62,8 +68,8 @@ process_actor::behavior_type process_state::make_behavior() {
       [this](start_atom, const caller&) { return on_start(); },
       [this](run_atom, const caller& who) { return on_run(who); },
       [this](summary_atom) { return summary(services_->opts->list_preview_chars); },
-      [this](poll_atom, const caller&, const poll_options& what) { return on_poll(what); },
-      [this](log_atom, const caller&, const log_options& what) { return on_log(what); },
+      [this](poll_atom, const caller& who, const poll_options& what) { return on_poll(who, what); },
+      [this](log_atom, const caller& who, const log_options& what) { return on_log(who, what); },
       [this](follow_atom, const caller& who, follow_options& what) {
         return on_follow(who, std::move(what));
       },
@@ -82,6 +88,8 @@ process_actor::behavior_type process_state::make_behavior() {
       },
       [this](interrupt_atom, const caller& who) { return on_interrupt(who); },
       [this](yield_atom, const caller& who) { return on_yield(who); },
+      [this](yield_atom, std::uint64_t group) { on_group_over(group); },
+      [this](heartbeat_atom, std::uint64_t cursor) { return on_heartbeat(cursor); },
   };
 }
 
@@ -125,6 +133,8 @@ void process_state::on(const backends::start_info& info) {
   status_ = process_status::running;
   output_.attach(info.output);
   compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
+  services_->numbers->started(caf::make_timestamp() - started_at_);
+  begin_heartbeat();
   for (auto& promise : std::exchange(waiters_.starts, {})) {
     promise.deliver(start_result{request_.id, pid_, std::nullopt});
   }
@@ -259,6 +269,7 @@ void process_state::on(const loop_event::described& event) {
 
 void process_state::on(const loop_event::kill_done& event) {
   kill_under_way_ = false;
+  services_->numbers->killed(std::chrono::steady_clock::now() - kill_began_);
   if (event.survivors.empty()) {
     // With the leader gone the end is on its way through the registry; the answers follow it.
     if (finished()) {
@@ -299,6 +310,7 @@ void process_state::take_output() {
         }
         run->output.feed(run->scratch);
       }
+      if (reports_ && reports_->matcher) reports_->matcher->feed(piece);
       for (std::size_t i = 0; i < waiters_.waits.size();) {
         auto* until = waiters_.waits[i].until.get();
         auto match = until != nullptr ? until->feed(piece) : std::nullopt;
@@ -311,6 +323,7 @@ void process_state::take_output() {
       }
     }
   }
+  if (reports_) send_matches();
   if (output_.trim()) services_->backend->resume(child_);
   answer_follows();
 }
@@ -322,9 +335,10 @@ void process_state::report_end() {
   disarm(deadline_timer_);
   ended_at_ = caf::make_timestamp();
   // The registry takes the process out of the running set (and, before that, whatever must be
-  // durable is); only then anybody is told (design 3.2).
+  // durable is), then its completion is journalled; only then anybody is told (design 3.2).
+  count_end();
   compat::request(self_, services_->registry, finished_atom_v, request_.id, *exit_, output_.end())
-      .then([this] { settle_everything(); }, [this](const caf::error&) { settle_everything(); });
+      .then([this] { finish_reports(); }, [this](const caf::error&) { finish_reports(); });
 }
 
 void process_state::settle_everything() {
@@ -339,6 +353,7 @@ void process_state::settle_everything() {
   for (auto& [token, promise] : std::exchange(waiters_.writes, {})) promise.deliver(gone());
   for (auto& [token, promise] : std::exchange(waiters_.signals, {})) promise.deliver(gone());
   for (auto& [token, entry] : std::exchange(waiters_.describes, {})) {
+    consumed_by(entry.who);
     entry.promise.deliver(make_poll_result(entry.what));
   }
   if (!kill_under_way_) answer_kills({});

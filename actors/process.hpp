@@ -3,7 +3,7 @@
 // registry. The state class holds named handlers; `make_behavior` is a thin table.
 //
 // Files: process.cpp (life), process_wait.cpp (who waits for what), process_view.cpp (what is shown),
-// process_act.cpp (kill, signal, stdin, ownership).
+// process_act.cpp (kill, signal, stdin, ownership), process_events.cpp (what is told unasked).
 #pragma once
 
 #include <functional>
@@ -16,15 +16,28 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include "troupe/actors/heartbeat.hpp"
 #include "troupe/actors/loop_event.hpp"
+#include "troupe/actors/metrics.hpp"
 #include "troupe/actors/output.hpp"
 #include "troupe/actors/waiters.hpp"
+#include "troupe/actors/watch_matcher.hpp"
+#include "troupe/actors/watcher.hpp"
 #include "troupe/backends/backend.hpp"
 #include "troupe/backends/io_loop.hpp"
 #include "troupe/config/options.hpp"
 #include "troupe/messages/interfaces.hpp"
 
 namespace troupe {
+
+/// What a process with watch patterns or a heartbeat has beside itself.
+struct process_reports {
+  std::unique_ptr<watch_matcher> matcher;  ///< null: none, or watching has ended
+  watcher_actor watcher;
+  heartbeat_actor heartbeat;
+  bool batch_under_way = false;
+  watch_summary watched;
+};
 
 /// What all processes of a node share. The registry owns loop and backend; processes end before
 /// them.
@@ -33,6 +46,8 @@ struct process_services {
   std::shared_ptr<backends::io_loop> loop;
   std::shared_ptr<backends::backend> backend;
   registry_internal_actor registry;
+  events_actor events;
+  std::shared_ptr<const metrics> numbers;
 };
 
 class process_state {
@@ -40,7 +55,7 @@ class process_state {
   /// Starts the child at once. `spec` is what the backend runs for `request.command`.
   process_state(process_actor::pointer self, std::shared_ptr<const process_services> services,
                 backends::child_id child, spawn_request request, caller owner,
-                backends::spawn_spec spec);
+                backends::spawn_spec spec, std::shared_ptr<const watch_patterns> patterns);
   ~process_state();
   process_state(const process_state&) = delete;
   process_state& operator=(const process_state&) = delete;
@@ -80,6 +95,7 @@ class process_state {
   caf::result<std::uint32_t> on_yield(const caller& who);
   caf::result<process_summary> on_detach();
   void on_port_open(std::uint64_t token);
+  void on_group_over(std::uint64_t group);
   void answer_run(run_status how);
   void finish_wait(std::size_t index, wait_status how, std::string match);
   void end_follows_of(const caller& who);
@@ -90,9 +106,26 @@ class process_state {
 
   // -- showing (process_view.cpp) --
   process_summary summary(std::size_t preview_chars) const;
-  caf::result<poll_result> on_poll(const poll_options& what);
+  caf::result<poll_result> on_poll(const caller& who, const poll_options& what);
   poll_result make_poll_result(const poll_options& what) const;
-  caf::result<log_result> on_log(const log_options& what);
+  caf::result<log_result> on_log(const caller& who, const log_options& what);
+
+  // -- telling (process_events.cpp) --
+  event_origin origin() const;
+  void begin_reports(std::shared_ptr<const watch_patterns> patterns);
+  void begin_heartbeat();
+  void promise_completion();
+  void send_matches();
+  void on_watched(const watch_summary& watched);
+  void finish_reports();
+  void close_heartbeat();
+  void tell_end();
+  void publish_completion(bool consumed);
+  bool owner_waits() const;
+  void consumed_by(const caller& who);
+  void hand_over_reports();
+  heartbeat_text on_heartbeat(std::uint64_t cursor) const;
+  void count_end() const;
 
   // -- acting (process_act.cpp) --
   caf::result<kill_result> on_kill(const caller& who, const kill_options& what);
@@ -133,6 +166,11 @@ class process_state {
   std::uint64_t deadline_timer_ = 0;
   waiters waiters_;
   bool kill_under_way_ = false;
+  std::chrono::steady_clock::time_point kill_began_;
+
+  std::unique_ptr<process_reports> reports_;  ///< null in processes that have nothing to watch
+  bool promised_ = false;                     ///< the events actor expects a completion
+  bool completion_open_ = false;  ///< its completion is told to those who did not see it
 };
 
 }  // namespace troupe

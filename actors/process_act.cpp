@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-caf::result<kill_result> process_state::on_kill(const caller&, const kill_options& what) {
+caf::result<kill_result> process_state::on_kill(const caller& who, const kill_options& what) {
   if (what.signal < 0 || what.signal > 64) {
     return make_error(errc::bad_argument,
                       "signal: there is no signal " + std::to_string(what.signal));
@@ -16,14 +16,14 @@ caf::result<kill_result> process_state::on_kill(const caller&, const kill_option
   }
   // Also after the end: descendants may still live. Then nothing about the end changes.
   auto promise = self_->make_response_promise<kill_result>();
-  waiters_.kills.push_back({promise, !exit_});
+  waiters_.kills.push_back({promise, !exit_, who});
   begin_kill(what.reason, what.source, what);
   return promise;
 }
 
 void process_state::begin_kill(finish_reason reason, std::string source, const kill_options& what) {
   if (!exit_ && !cause_) cause_ = cause{reason, std::move(source)};
-  kill_under_way_ = true;
+  if (!std::exchange(kill_under_way_, true)) kill_began_ = std::chrono::steady_clock::now();
   backends::kill_plan plan;
   if (what.signal != 0) plan.first_signal = what.signal;
   plan.grace = what.grace ? std::chrono::duration_cast<std::chrono::milliseconds>(*what.grace)
@@ -51,6 +51,7 @@ void process_state::answer_kills(const std::vector<int>& survivors) {
     const auto how = !survivors.empty()  ? kill_status::survivors
                      : entry.was_running ? kill_status::killed
                                          : kill_status::already_exited;
+    if (finished()) consumed_by(entry.who);
     entry.promise.deliver(make_kill_result(how, {survivors.begin(), survivors.end()}));
   }
 }
@@ -108,6 +109,7 @@ caf::result<process_summary> process_state::on_handoff(std::string session, std:
   owner_.session = std::move(session);
   handoff_note_ = std::move(note);
   request_.notify = true;
+  hand_over_reports();
   return summary(services_->opts->list_preview_chars);
 }
 

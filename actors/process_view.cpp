@@ -24,6 +24,7 @@ process_summary process_state::summary(std::size_t preview_chars) const {
   }
   result.notify = request_.notify;
   result.watch_patterns = request_.watch_patterns;
+  if (reports_) result.watch_hits = reports_->watched.delivered;
   result.heartbeat_seconds = request_.heartbeat_seconds;
   result.persist_on_release = request_.persist_on_release;
   result.foreground = request_.foreground;
@@ -32,7 +33,7 @@ process_summary process_state::summary(std::size_t preview_chars) const {
   return result;
 }
 
-caf::result<poll_result> process_state::on_poll(const poll_options& what) {
+caf::result<poll_result> process_state::on_poll(const caller& who, const poll_options& what) {
   if (what.view == output_view::screen && !request_.pty) {
     return make_error(errc::bad_state,
                       "view: " + request_.id + " has no screen: it was started without a PTY");
@@ -45,10 +46,11 @@ caf::result<poll_result> process_state::on_poll(const poll_options& what) {
     }
     const auto token = next_token_++;
     auto promise = self_->make_response_promise<poll_result>();
-    waiters_.describes.emplace(token, describe_wait{promise, what});
+    waiters_.describes.emplace(token, describe_wait{promise, what, who});
     services_->backend->describe(child_, token);
     return promise;
   }
+  if (finished()) consumed_by(who);
   auto result = make_poll_result(what);
   if (what.tree) result.tree.emplace();
   return result;
@@ -76,7 +78,7 @@ poll_result process_state::make_poll_result(const poll_options& what) const {
   return result;
 }
 
-caf::result<log_result> process_state::on_log(const log_options& what) {
+caf::result<log_result> process_state::on_log(const caller& who, const log_options& what) {
   if (what.view == output_view::screen && !request_.pty) {
     return make_error(errc::bad_state,
                       "view: " + request_.id + " has no screen: it was started without a PTY");
@@ -85,7 +87,10 @@ caf::result<log_result> process_state::on_log(const log_options& what) {
                     ? output_.screen_log(request_.rows, request_.cols)
                     : output_.log(what, services_->opts->log_bytes, finished());
   if (!result) return result.error();
-  if (result->reached_end) shown_to_ = output_.seen();
+  if (result->reached_end) {
+    shown_to_ = output_.seen();
+    if (finished()) consumed_by(who);
+  }
   result->process = summary(0);
   return std::move(*result);
 }

@@ -89,6 +89,7 @@ wait_result process_state::make_wait_result(wait_status how) const {
 caf::result<wait_result> process_state::on_wait(const caller& who, wait_options what) {
   if (finished()) {
     shown_to_ = output_.end();
+    consumed_by(who);
     return make_wait_result(wait_status::exited);
   }
   if (waiters_.count() >= defaults::waiters_per_process) return too_many_waiters();
@@ -108,6 +109,7 @@ caf::result<wait_result> process_state::on_wait(const caller& who, wait_options 
   }
   entry.token = next_token_++;
   entry.who = who;
+  entry.group = what.group;
   entry.promise = self_->make_response_promise<wait_result>();
   arm(entry.token, what.timeout, entry.timer);
   if (what.port != 0) {
@@ -140,10 +142,23 @@ void process_state::on_port_open(std::uint64_t token) {
   }
 }
 
+void process_state::on_group_over(std::uint64_t group) {
+  for (std::size_t i = 0; i < waiters_.waits.size();) {
+    if (waiters_.waits[i].group == group) {
+      finish_wait(i, wait_status::timeout, {});
+    } else {
+      ++i;
+    }
+  }
+}
+
 void process_state::answer_waits() {
   if (waiters_.waits.empty()) return;
   shown_to_ = output_.end();
-  while (!waiters_.waits.empty()) finish_wait(0, wait_status::exited, {});
+  while (!waiters_.waits.empty()) {
+    consumed_by(waiters_.waits[0].who);
+    finish_wait(0, wait_status::exited, {});
+  }
 }
 
 caf::result<output_chunk> process_state::on_follow(const caller& who, follow_options what) {
@@ -246,6 +261,7 @@ void process_state::leave_foreground() {
   // Nothing is handed over: the process only stops being waited for, and its deadline is off.
   request_.foreground = false;
   request_.notify = true;
+  promise_completion();
   disarm(deadline_timer_);
   compat::send(self_, services_->registry, detach_atom_v, request_.id);
   answer_run(run_status::yielded);

@@ -50,12 +50,15 @@ caf::error check(const spawn_request& request) {
 registry_state::registry_state(registry_internal_actor::pointer self,
                                std::shared_ptr<const options> opts,
                                std::shared_ptr<backends::io_loop> loop,
-                               std::shared_ptr<backends::backend> backend)
+                               std::shared_ptr<backends::backend> backend, events_actor events,
+                               std::shared_ptr<const metrics> numbers)
     : self_(self), opts_(std::move(opts)), child_env_(opts_->env_pass) {
   services_ = std::make_shared<process_services>();
   services_->opts = opts_;
   services_->loop = std::move(loop);
   services_->backend = std::move(backend);
+  services_->events = std::move(events);
+  services_->numbers = std::move(numbers);
   services_->registry = caf::actor_cast<registry_internal_actor>(self_);
   std::error_code ignored;
   default_cwd_ = std::filesystem::current_path(ignored).string();
@@ -117,6 +120,18 @@ registry_internal_actor::behavior_type registry_state::make_behavior() {
         return on_active(who, max_age);
       },
       [this](status_atom) { return on_status(); },
+      [this](wait_atom, const caller& who, wait_many_options& what) {
+        return on_wait_many(who, std::move(what));
+      },
+      [this](subscribe_atom atom, const subscription& what, const event_handler_actor& handler) {
+        return compat::delegate(self_, services_->events, atom, what, handler);
+      },
+      [this](drain_atom atom, const drain_request& what) {
+        return compat::delegate(self_, services_->events, atom, what);
+      },
+      [this](linger_atom atom, const caller& who, caf::timespan limit) {
+        return compat::delegate(self_, services_->events, atom, who, limit);
+      },
       [this](started_atom, const std::string&, std::int32_t) { ++started_total_; },
       [this](finished_atom, const std::string& id, const exit_info& end, std::uint64_t bytes) {
         on_finished(id, end, bytes);
@@ -180,6 +195,12 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
     return make_error(errc::limit_reached, "this session runs " + std::to_string(count) +
                                                " processes, the limit; nothing was started");
   }
+  std::shared_ptr<const watch_patterns> patterns;
+  if (!request.watch_patterns.empty()) {
+    auto made = watch_patterns::make(request.watch_patterns, request.watch_plain);
+    if (!made) return made.error();
+    patterns = std::move(*made);
+  }
   auto spec = make_spec(request);
   if (!spec) return spec.error();
   entry fresh;
@@ -191,7 +212,7 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
   const auto id = request.id;
   fresh.handle = self_->spawn<process_actor::stateful_impl<process_state>>(
       std::shared_ptr<const process_services>{services_}, fresh.number, std::move(request), who,
-      std::move(*spec));
+      std::move(*spec), std::move(patterns));
   // Supervision: attached to the short-lived side, as a message (design 10).
   caf::actor_cast<caf::actor>(fresh.handle)->attach_functor([id, registry = services_->registry] {
     compat::anon_send(registry, lost_atom_v, id);

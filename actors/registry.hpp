@@ -27,7 +27,8 @@ class registry_state {
  public:
   registry_state(registry_internal_actor::pointer self, std::shared_ptr<const options> opts,
                  std::shared_ptr<backends::io_loop> loop,
-                 std::shared_ptr<backends::backend> backend);
+                 std::shared_ptr<backends::backend> backend, events_actor events,
+                 std::shared_ptr<const metrics> numbers);
   ~registry_state();
   registry_state(const registry_state&) = delete;
   registry_state& operator=(const registry_state&) = delete;
@@ -57,6 +58,7 @@ class registry_state {
   caf::result<run_result> on_run(const caller& who, spawn_request request);
   template <class Result, class Atom, class... Args>
   caf::result<Result> pass_on(Atom atom, const caller& who, const std::string& id, Args&&... args);
+  caf::result<wait_many_result> on_wait_many(const caller& who, wait_many_options what);
   caf::result<process_summary> on_handoff(const caller& who, const std::string& id,
                                           std::string session, std::string note);
   caf::expected<table::iterator> find(const caller& who, std::string_view id);
@@ -102,6 +104,7 @@ class registry_state {
   std::deque<turn_key> interrupted_order_;
 
   std::uint64_t next_number_ = 1;
+  std::uint64_t next_group_ = 1;
   std::uint64_t started_total_ = 0;
   std::uint64_t output_bytes_total_ = 0;
   bool shutting_down_ = false;

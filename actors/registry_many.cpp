@@ -69,6 +69,61 @@ caf::result<std::vector<process_summary>> registry_state::on_list(const caller& 
       });
 }
 
+caf::result<wait_many_result> registry_state::on_wait_many(const caller& who,
+                                                           wait_many_options what) {
+  if (what.ids.empty()) return make_error(errc::bad_argument, "ids: there are none");
+  if (what.ids.size() > defaults::wait_ids_max) {
+    return make_error(errc::bad_argument,
+                      "ids: more than " + std::to_string(defaults::wait_ids_max));
+  }
+  std::vector<process_actor> handles;
+  for (const auto& id : what.ids) {
+    auto it = find(who, id);
+    if (!it) return it.error();
+    handles.push_back((*it)->second.handle);
+  }
+  struct many {
+    caf::typed_response_promise<wait_many_result> promise;
+    wait_many_result result;
+    caf::error failure;
+    std::size_t missing = 0;
+    bool over = false;
+  };
+  auto state = std::make_shared<many>();
+  state->promise = self_->make_response_promise<wait_many_result>();
+  state->result.results.resize(handles.size());
+  state->missing = handles.size();
+  what.each.group = next_group_++;
+  // One is enough: the others answer with where they are now.
+  const auto end_others = [this, state, handles, group = what.each.group] {
+    if (std::exchange(state->over, true)) return;
+    for (const auto& handle : handles) compat::send(self_, handle, yield_atom_v, group);
+  };
+  const auto settle = [state] {
+    if (--state->missing > 0) return;
+    if (state->failure) return state->promise.deliver(std::move(state->failure));
+    state->promise.deliver(std::move(state->result));
+  };
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    compat::request(self_, handles[i], wait_atom_v, who, what.each)
+        .then(
+            [state, settle, end_others, i, all = what.all](wait_result& one) {
+              const bool there = one.status == wait_status::exited ||
+                                 one.status == wait_status::matched ||
+                                 one.status == wait_status::port_open;
+              state->result.results[i] = std::move(one);
+              if (there && !all) end_others();
+              settle();
+            },
+            [state, settle, end_others](caf::error& error) {
+              state->failure = std::move(error);
+              end_others();
+              settle();
+            });
+  }
+  return state->promise;
+}
+
 bool registry_state::is_interrupted(const caller& who) const {
   return interrupted_.contains({who.session, who.turn});
 }

@@ -39,6 +39,7 @@ struct end_wait {
   std::uint64_t timer = 0;
   std::uint64_t probe = 0;
   std::unique_ptr<until_matcher> until;
+  std::uint64_t group = 0;
 };
 
 struct follow_wait {
@@ -52,11 +53,13 @@ struct follow_wait {
 struct describe_wait {
   caf::typed_response_promise<poll_result> promise;
   poll_options what;
+  caller who;
 };
 
 struct kill_wait {
   caf::typed_response_promise<kill_result> promise;
   bool was_running = false;  ///< asked before the end was observed
+  caller who;
 };
 
 struct waiters {

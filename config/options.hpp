@@ -42,6 +42,25 @@ struct options {
   std::chrono::milliseconds foreground_timeout = defaults::foreground_timeout;
   std::chrono::milliseconds foreground_timeout_max = defaults::foreground_timeout_max;
 
+  // events
+  /// Where everything is kept (docs/state.md); empty: nothing outlives the node.
+  std::string state_dir;
+  /// Every answer waits for the disk.
+  bool sync_always = false;
+  std::chrono::milliseconds sync_delay = defaults::sync_delay;
+  std::chrono::milliseconds watch_cooldown = defaults::watch_cooldown;
+  std::uint32_t watch_strikes = defaults::watch_strikes;
+  std::uint32_t watch_hits_max = defaults::watch_hits_max;
+  std::uint32_t breaker_matches = defaults::breaker_matches;
+  std::chrono::milliseconds breaker_window = defaults::breaker_window;
+  std::chrono::milliseconds breaker_pause = defaults::breaker_pause;
+  /// Shortest time between heartbeats.
+  std::chrono::milliseconds heartbeat_min = std::chrono::seconds{defaults::heartbeat_min_seconds};
+  std::size_t events_per_session = defaults::events_per_session;
+  std::size_t event_bytes = defaults::event_bytes;
+  std::chrono::milliseconds event_retention = defaults::event_retention;
+  std::uint64_t journal_segment_bytes = defaults::journal_segment_bytes;
+
   // running
   /// Blocked variables that children may see all the same (see backends/child_environment.hpp).
   std::vector<std::string> env_pass;

@@ -52,7 +52,63 @@ using registry_actor = caf::typed_actor<
     // Does the session have a running process not older than this (0: of any age)?
     caf::result<bool>(active_atom, caller, caf::timespan),
     // Numbers of the node.
-    caf::result<node_status>(status_atom)>;
+    caf::result<node_status>(status_atom),
+    // The same for several processes: answers when all of them, or any of them, are there.
+    caf::result<wait_many_result>(wait_atom, caller, wait_many_options),
+    // From now on the handler gets the events of a session. Answers with the number after which it
+    // gets them. Ends with the handler; the same handler replaces its subscription.
+    caf::result<std::uint64_t>(subscribe_atom, subscription, event_handler_actor),
+    // The next events of a session, for hosts that rather ask.
+    caf::result<drain_result>(drain_atom, drain_request),
+    // Answers when the session of the caller has nothing to expect any more (every promised
+    // completion delivered or consumed), or after this time.
+    caf::result<linger_result>(linger_atom, caller, caf::timespan)>;
+
+/// The ordered journal of a node: numbers, keeps, delivers and forgets events (design 8).
+using events_actor = caf::typed_actor<
+    // Something happened. Answers when the event is journalled (handed to the kernel). `consumed`:
+    // its owner is being shown the same fact right now.
+    caf::result<void>(publish_atom, event, bool),
+    // A match of a watch pattern, which the breaker over all processes may hold back: answers with
+    // the time for which nothing should be tried again, zero if it was published.
+    caf::result<caf::timespan>(watch_atom, event),
+    // The session was shown the end of this process.
+    caf::result<void>(consume_atom, std::string, std::string),
+    // The process will have a completion for this session; an empty session takes it back.
+    caf::result<void>(promise_atom, std::string, std::string),
+    caf::result<std::uint64_t>(subscribe_atom, subscription, event_handler_actor),
+    caf::result<drain_result>(drain_atom, drain_request),
+    caf::result<linger_result>(linger_atom, caller, caf::timespan),
+    // A timer with this token fired.
+    caf::result<void>(deadline_atom, std::uint64_t),
+    // The subscriber with this token is gone.
+    caf::result<void>(lost_atom, std::uint64_t)>;
+
+/// Owner of the journal's files; the only actor that may block on a disk. Detached.
+using store_actor = caf::typed_actor<
+    // Appends a record (kind, number, payload) and drops segments that hold only events below the
+    // last number. Answers when the record is handed to the kernel, or, with `sync_always`, on disk.
+    caf::result<void>(append_atom, std::uint8_t, std::uint64_t, std::string, std::uint64_t),
+    // Time to sync what was written; a failed write is tried again.
+    caf::result<void>(sync_atom),
+    // Everything written and synced.
+    caf::result<void>(close_atom)>;
+
+/// One per process with watch patterns: decides which matches are told (behaviour 4).
+using watcher_actor = caf::typed_actor<
+    // Matching lines; the answer asks for the next, unless it says that watching is over.
+    caf::result<watch_summary>(watch_atom, watch_batch),
+    // The process changed hands.
+    caf::result<void>(handoff_atom, caller),
+    // The end of the output: what was told and what was not. Nothing is published after it.
+    caf::result<watch_summary>(close_atom)>;
+
+/// One per process with a heartbeat.
+using heartbeat_actor = caf::typed_actor<
+    // Time for the next one.
+    caf::result<void>(heartbeat_atom), caf::result<void>(handoff_atom, caller),
+    // Nothing is published after the answer.
+    caf::result<void>(close_atom)>;
 
 /// The registry as its own family sees it. Not published to remote hosts.
 using registry_internal_actor = registry_actor::extend<
@@ -95,6 +151,10 @@ using process_actor = caf::typed_actor<
     caf::result<process_summary>(detach_atom, caller),
     caf::result<process_summary>(handoff_atom, caller, std::string, std::string),
     caf::result<std::uint32_t>(interrupt_atom, caller),
-    caf::result<std::uint32_t>(yield_atom, caller)>;
+    caf::result<std::uint32_t>(yield_atom, caller),
+    // Ends the waits of a group: they are answered with where the process is now.
+    caf::result<void>(yield_atom, std::uint64_t),
+    // What was printed after a cursor: the last characters, and how many were left out before them.
+    caf::result<heartbeat_text>(heartbeat_atom, std::uint64_t)>;
 
 }  // namespace troupe

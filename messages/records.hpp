@@ -156,6 +156,8 @@ struct spawn_request {
   bool pipefail = false;
   /// Characters of output that completion events and waits carry.
   std::uint32_t completion_chars = 2000;
+  /// Watch patterns are plain text, not regular expressions.
+  bool watch_plain = false;
 
   friend bool operator==(const spawn_request&, const spawn_request&) = default;
 };
@@ -171,7 +173,7 @@ bool inspect(Inspector& f, spawn_request& x) {
       f.field("notify", x.notify), f.field("watch_patterns", x.watch_patterns),
       f.field("heartbeat_seconds", x.heartbeat_seconds),
       f.field("persist_on_release", x.persist_on_release), f.field("pipefail", x.pipefail),
-      f.field("completion_chars", x.completion_chars));
+      f.field("completion_chars", x.completion_chars), f.field("watch_plain", x.watch_plain));
 }
 
 /// Why nothing was started: the stage, the errno and a text that names the thing.
@@ -472,6 +474,9 @@ struct wait_options {
   std::string until;
   /// TCP port on the loopback interface that must accept a connection; 0: none.
   std::uint16_t port = 0;
+  /// Names a wait for several processes, so that the rest can be ended when one is enough. For the
+  /// registry; 0: none.
+  std::uint64_t group = 0;
 
   friend bool operator==(const wait_options&, const wait_options&) = default;
 };
@@ -479,7 +484,7 @@ struct wait_options {
 template <class Inspector>
 bool inspect(Inspector& f, wait_options& x) {
   return f.object(x).fields(f.field("timeout", x.timeout), f.field("until", x.until),
-                            f.field("port", x.port));
+                            f.field("port", x.port), f.field("group", x.group));
 }
 
 struct wait_result {

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include <caf/fwd.hpp>
 #include <caf/type_id.hpp>
 
 #include "troupe/messages/errors.hpp"
+#include "troupe/messages/events.hpp"
 #include "troupe/messages/records.hpp"
 
 namespace troupe {
@@ -15,6 +17,14 @@ namespace troupe {
 /// What the io loop tells a process actor (defined in actors/loop_event.hpp). Never leaves the
 /// process, so it is not serializable.
 struct loop_event;
+
+/// Files that the store has written and somebody has to sync (defined in actors/store.hpp). Never
+/// leaves the process either.
+struct sync_job;
+
+/// Gets the events of a subscription, in order and one list at a time. Its answer acknowledges them:
+/// the next list comes after it.
+using event_handler_actor = caf::typed_actor<caf::result<void>(std::vector<event>)>;
 
 }  // namespace troupe
 
@@ -86,6 +96,35 @@ CAF_ADD_ATOM(troupe, troupe, started_atom)
 CAF_ADD_ATOM(troupe, troupe, finished_atom)
 CAF_ADD_ATOM(troupe, troupe, lost_atom)
 
+// Events and waiting for several (after 0.1's first block; appended as everything is).
+CAF_ADD_TYPE_ID(troupe, (troupe::event_kind))
+CAF_ADD_TYPE_ID(troupe, (troupe::event))
+CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::event>))
+CAF_ADD_TYPE_ID(troupe, (troupe::subscription))
+CAF_ADD_TYPE_ID(troupe, (troupe::drain_request))
+CAF_ADD_TYPE_ID(troupe, (troupe::drain_result))
+CAF_ADD_TYPE_ID(troupe, (troupe::linger_result))
+CAF_ADD_TYPE_ID(troupe, (troupe::wait_many_options))
+CAF_ADD_TYPE_ID(troupe, (troupe::wait_many_result))
+CAF_ADD_TYPE_ID(troupe, (troupe::watch_batch))
+CAF_ADD_TYPE_ID(troupe, (troupe::watch_summary))
+CAF_ADD_TYPE_ID(troupe, (troupe::heartbeat_text))
+CAF_ADD_TYPE_ID(troupe, (troupe::event_handler_actor))
+CAF_ADD_TYPE_ID(troupe, (troupe::sync_job))
+
+CAF_ADD_ATOM(troupe, troupe, publish_atom)
+CAF_ADD_ATOM(troupe, troupe, consume_atom)
+CAF_ADD_ATOM(troupe, troupe, promise_atom)
+CAF_ADD_ATOM(troupe, troupe, subscribe_atom)
+CAF_ADD_ATOM(troupe, troupe, drain_atom)
+CAF_ADD_ATOM(troupe, troupe, linger_atom)
+CAF_ADD_ATOM(troupe, troupe, watch_atom)
+CAF_ADD_ATOM(troupe, troupe, heartbeat_atom)
+CAF_ADD_ATOM(troupe, troupe, close_atom)
+CAF_ADD_ATOM(troupe, troupe, append_atom)
+CAF_ADD_ATOM(troupe, troupe, sync_atom)
+
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loop_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::sync_job)

@@ -1,0 +1,82 @@
+// The store actor: owns the files of the event journal and is the only actor that may block on a disk
+// (detached). Records go to the kernel at once; syncing is left to a helper on a thread of its own, at
+// most `sync_delay` behind and once for everything written since, so that nobody waits for a disk.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include "troupe/backends/io_loop.hpp"
+#include "troupe/config/options.hpp"
+#include "troupe/messages/interfaces.hpp"
+#include "troupe/persistence/journal.hpp"
+
+namespace troupe {
+
+/// What the helper of the store has to sync.
+struct sync_job {
+  std::vector<std::shared_ptr<persistence::appendable>> files;
+  /// Directory whose names changed; empty: none.
+  std::string dir;
+};
+
+/// The kinds of records in the journal (docs/state.md).
+enum class journal_kind : std::uint8_t {
+  event = 1,
+  acknowledged = 2,
+  consumed = 3,
+  expired = 4,
+};
+
+/// The journal of one live node: the first directory below `state_dir` that no other live node uses.
+/// Opened before the actors start, so that a node begins with everything it knew.
+struct open_journal {
+  std::unique_ptr<persistence::journal> files;
+  std::unique_ptr<persistence::file_lock> lock;
+  std::vector<persistence::journal_record> records;
+  /// Why nothing can be kept; empty: all is well.
+  std::string error;
+};
+
+open_journal open_event_journal(persistence::file_system& files, const options& opts);
+
+class store_state {
+ public:
+  store_state(store_actor::pointer self, std::shared_ptr<const options> opts,
+              std::shared_ptr<backends::io_loop> loop, std::shared_ptr<open_journal> journal,
+              persistence::file_system* files);
+  ~store_state();
+  store_state(const store_state&) = delete;
+  store_state& operator=(const store_state&) = delete;
+
+  store_actor::behavior_type make_behavior();
+
+  static constexpr const char* name = "troupe.store";
+
+ private:
+  caf::result<void> on_append(persistence::journal_record record, std::uint64_t keep_from);
+  void on_sync();
+  caf::result<void> on_close();
+  bool write_backlog();
+  void sync_now();
+  void arm();
+
+  store_actor::pointer self_;
+  std::shared_ptr<const options> opts_;
+  std::shared_ptr<backends::io_loop> loop_;
+  std::shared_ptr<open_journal> journal_;
+  persistence::file_system* files_;
+  caf::actor syncer_;
+  bool timer_armed_ = false;
+  std::uint64_t timer_ = 0;
+  /// Records that could not be written yet, oldest first.
+  std::deque<persistence::journal_record> backlog_;
+  std::size_t backlog_bytes_ = 0;
+};
+
+}  // namespace troupe
