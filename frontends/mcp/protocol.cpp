@@ -94,9 +94,45 @@ json::object initialize_result(protocol_version version, std::string_view server
     server["description"] = "Runs and looks after processes for agent hosts";
   }
   return {{"protocolVersion", version.name},
-          {"capabilities", {{"tools", {{"listChanged", false}}}, {"logging", json::object{}}}},
+          {"capabilities",
+           {{"tools", {{"listChanged", false}}},
+            {"resources", {{"subscribe", true}, {"listChanged", false}}},
+            {"logging", json::object{}}}},
           {"serverInfo", std::move(server)},
           {"instructions", instructions}};
+}
+
+json::object resources_list_result(const json::object& processes, protocol_version version) {
+  json::array list;
+  const auto add = [&](std::string uri, std::string title, json::string_view description) {
+    json::object entry{{"uri", uri}, {"name", title}, {"mimeType", "text/plain"}};
+    if (version.titles()) entry["title"] = title;
+    if (!description.empty()) entry["description"] = description;
+    list.emplace_back(std::move(entry));
+  };
+  add(std::string{events_uri}, "Events", "What happened to the processes of this session");
+  if (const auto* rows = processes.if_contains("processes"); rows && rows->is_array()) {
+    for (const auto& row : rows->get_array()) {
+      const auto& x = row.as_object();
+      const std::string id{x.at("session_id").as_string()};
+      add(std::string{process_uri_head} + id, "Process " + id, x.at("command").as_string());
+    }
+  }
+  return {{"resources", std::move(list)}};
+}
+
+json::object resource_templates_result(protocol_version version) {
+  json::object entry{{"uriTemplate", std::string{process_uri_head} + "{session_id}"},
+                     {"name", "Process"},
+                     {"description", "State and last output of a process"},
+                     {"mimeType", "text/plain"}};
+  if (version.titles()) entry["title"] = "Process";
+  return {{"resourceTemplates", json::array{std::move(entry)}}};
+}
+
+json::object resource_text_result(std::string_view uri, std::string_view text) {
+  return {{"contents",
+           json::array{json::object{{"uri", uri}, {"mimeType", "text/plain"}, {"text", text}}}}};
 }
 
 json::object tools_list_result(protocol_version version) {

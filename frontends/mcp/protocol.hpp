@@ -19,6 +19,7 @@ enum class rpc_error : int {
   unknown_method = -32601,
   invalid_params = -32602,
   busy = -32000,  ///< too much under way; ours, from the range left to servers
+  no_resource = -32002,
 };
 
 /// What a version of the protocol can do. The versions are dates, so newer ones compare greater.
@@ -56,6 +57,16 @@ std::string progress_frame(std::string_view token, std::uint64_t progress, std::
 std::string log_frame(log_level level, std::string_view text);
 
 boost::json::object initialize_result(protocol_version version, std::string_view server_version);
+/// Resources: the events of the session, and one per process.
+inline constexpr std::string_view events_uri = "troupe://events";
+inline constexpr std::string_view process_uri_head = "troupe://process/";
+
+/// `processes` is the answer of the tool `process` to `list`.
+boost::json::object resources_list_result(const boost::json::object& processes,
+                                          protocol_version version);
+boost::json::object resource_templates_result(protocol_version version);
+boost::json::object resource_text_result(std::string_view uri, std::string_view text);
+
 boost::json::object tools_list_result(protocol_version version);
 boost::json::object tool_call_result(const tools::tool_answer& answer, protocol_version version);
 

@@ -31,6 +31,27 @@ struct server::core : session_owner, std::enable_shared_from_this<server::core> 
   void send(std::string frame) override { queue.push(std::move(frame)); }
   void start(tool_call call) override { starts.push_back(std::move(call)); }
   void interrupt(call_number number) override { interrupts.push_back(number); }
+  void told() override {
+    if (feed) {
+      feed->told();
+    } else {
+      told_early = true;
+    }
+  }
+
+  /// From now on the client is told what happens.
+  void listen() {
+    std::weak_ptr<core> me = weak_from_this();
+    auto fresh = tools.listen(settings.session, [me](const std::vector<event>& list) {
+      auto self = me.lock();
+      if (!self) return;
+      std::lock_guard guard{self->mutex};
+      self->client.happened(list);
+    });
+    std::lock_guard guard{mutex};
+    feed = std::move(fresh);
+    if (told_early) feed->told();
+  }
 
   void receive(std::string_view line) {
     with_session([&] { client.receive(line); });
@@ -61,6 +82,7 @@ struct server::core : session_owner, std::enable_shared_from_this<server::core> 
     logger->debug("call {}: {}", call.number, call.tool);
     tools::call_context context;
     context.who = caller_of(call.number);
+    context.can_receive_events = true;  // if nothing else, as notices
     auto me = shared_from_this();
     if (call.wants_progress) {
       context.on_output = [me, number = call.number](const output_chunk& chunk) {
@@ -100,6 +122,8 @@ struct server::core : session_owner, std::enable_shared_from_this<server::core> 
   std::mutex mutex;
   std::condition_variable idle;
   session client;
+  std::shared_ptr<tools::event_feed> feed;
+  bool told_early = false;  ///< before `feed` was known
   std::vector<tool_call> starts;
   std::vector<call_number> interrupts;
 
@@ -115,6 +139,7 @@ server::server(tools::tool_set tools, server_settings settings, int in, int out,
 server::~server() = default;
 
 void server::serve() {
+  core_->listen();
   std::string buffer(64 << 10, '\0');
   while (wait_for_relief() && read_once(buffer)) {
   }
@@ -164,6 +189,11 @@ bool server::read_once(std::string& buffer) {
 }
 
 void server::finish() {
+  {
+    // What the client was not told is kept for its next life.
+    std::lock_guard guard{core_->mutex};
+    core_->feed.reset();
+  }
   core_->wait_until_idle(core_->settings.settle);
   if (!core_->queue.close(core_->settings.flush)) {
     core_->logger->warn("the client did not read its last answers");

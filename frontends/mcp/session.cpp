@@ -72,6 +72,13 @@ void session::on(request& r, const batch_ptr& group) {
   }
   if (r.method == "tools/list") return list_tools(r, group);
   if (r.method == "tools/call") return call_tool(r, group);
+  if (r.method == "resources/list") return list_resources(r, group);
+  if (r.method == "resources/read") return read_resource(r, group);
+  if (r.method == "resources/subscribe") return subscribe(r, true, group);
+  if (r.method == "resources/unsubscribe") return subscribe(r, false, group);
+  if (r.method == "resources/templates/list") {
+    return reply(result_frame(r.id, resource_templates_result(version_)), group);
+  }
   if (r.method == "logging/setLevel") return set_level(r, group);
   refuse(r.id, rpc_error::unknown_method,
          "Method not found: " +
@@ -149,6 +156,7 @@ void session::set_level(const request& r, const batch_ptr& group) {
                   "critical, alert, emergency",
                   group);
   }
+  level_chosen_ = true;
   reply(result_frame(r.id, {}), group);
 }
 
@@ -170,7 +178,11 @@ void session::answered(call_number number, const tools::tool_answer& answer) {
   calls_.erase(i);
   if (entry.cancelled) return reply({}, entry.group);
   ids_.erase(entry.id);
-  reply(result_frame(entry.id, tool_call_result(answer, version_)), entry.group);
+  if (entry.what != call::purpose::tool) {
+    return reply(answer_resource(entry, answer), entry.group);
+  }
+  reply(result_frame(entry.id, tool_call_result(with_notices(answer), version_)), entry.group);
+  settle_events();
 }
 
 void session::progressed(call_number number, std::uint64_t progress, std::string_view text) {

@@ -4,17 +4,21 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "troupe/frontends/mcp/frame.hpp"
 #include "troupe/frontends/mcp/protocol.hpp"
 #include "troupe/frontends/tools/answer.hpp"
+#include "troupe/messages/events.hpp"
 
 namespace troupe::mcp {
 
@@ -39,6 +43,8 @@ class session_owner {
   virtual void start(tool_call call) = 0;
   /// Interrupts a call that was started. It is still answered.
   virtual void interrupt(call_number number) = 0;
+  /// The client knows the events of the last `happened`.
+  virtual void told() {}
 };
 
 struct session_settings {
@@ -61,6 +67,10 @@ class session {
   /// New output of a call that wants progress; `progress` increases from call to call.
   void progressed(call_number number, std::uint64_t progress, std::string_view text);
 
+  /// What happened to the processes of the session. The next list comes after `told`: when all of
+  /// these were logged, shown as updated resources, or put into the answer of a tool call.
+  void happened(const std::vector<event>& list);
+
   /// A log message for the client, if it wants that level.
   void log(log_level level, std::string_view text);
 
@@ -80,6 +90,9 @@ class session {
     std::uint64_t progress = 0;
     bool cancelled = false;
     batch_ptr group;
+    /// Resource requests are answered from a tool call.
+    enum class purpose { tool, list_resources, read_process } what = purpose::tool;
+    std::string uri;
   };
 
   void handle(message& m, const batch_ptr& group);
@@ -90,6 +103,14 @@ class session {
   void call_tool(request& r, const batch_ptr& group);
   void set_level(const request& r, const batch_ptr& group);
   void cancel(const notification& n);
+  void list_resources(const request& r, const batch_ptr& group);
+  void read_resource(const request& r, const batch_ptr& group);
+  void subscribe(const request& r, bool on, const batch_ptr& group);
+  void begin(const request& r, call entry, std::string tool, tools::json_value arguments);
+  std::string answer_resource(const call& entry, const tools::tool_answer& answer);
+  bool tell(const event& x);
+  tools::tool_answer with_notices(const tools::tool_answer& answer);
+  void settle_events();
   void reply(std::string frame, const batch_ptr& group);
   void refuse(const std::string& id, rpc_error code, std::string_view text, const batch_ptr& group);
 
@@ -98,6 +119,11 @@ class session {
   bool initialized_ = false;
   protocol_version version_{newest_version};
   log_level level_ = log_level::warning;
+  bool level_chosen_ = false;  ///< the client reads log messages
+  std::set<std::string> subscribed_;
+  std::deque<std::string> recent_events_;  ///< as text, for the resource
+  std::deque<event> untold_;
+  bool holds_list_ = false;
   call_number next_ = 1;
   std::map<call_number, call> calls_;
   /// Ids of calls that will be answered.

@@ -265,6 +265,33 @@ tool_answer process_answers::wait(const wait_result& x, double asked, double lim
   return {std::move(out), false};
 }
 
+tool_answer process_answers::wait_many(const wait_many_result& x, bool all, double asked,
+                                       double limit, std::uint16_t port) const {
+  json::array results;
+  std::size_t met = 0;
+  wait_status other = wait_status::timeout;
+  for (const auto& one : x.results) {
+    results.emplace_back(wait(one, 0, limit, port).structured);
+    const bool there = one.status == wait_status::exited || one.status == wait_status::matched ||
+                       one.status == wait_status::port_open;
+    if (there) {
+      ++met;
+    } else {
+      other = one.status == wait_status::timeout ? other : one.status;
+    }
+  }
+  const bool over = all ? met == x.results.size() : met > 0;
+  json::object out;
+  out["status"] = over ? "ready" : to_string(other);
+  out["ready"] = met;
+  out["results"] = std::move(results);
+  if (asked > limit) {
+    out["timeout_note"] = "a timeout of " + to_text(asked) + " s was asked for; the limit is " +
+                          to_text(limit) + " s and was used instead";
+  }
+  return {std::move(out), false};
+}
+
 tool_answer process_answers::kill(const kill_result& x) const {
   auto out = head(x.process);
   if (x.process.exit) add_exit(out, *x.process.exit);

@@ -10,6 +10,7 @@
 #include <caf/fwd.hpp>
 
 #include "troupe/config/options.hpp"
+#include "troupe/messages/events.hpp"
 #include "troupe/messages/records.hpp"
 #include "troupe/text/redact.hpp"
 
@@ -44,6 +45,9 @@ class process_answers {
   tool_answer log(const log_result& x, output_view view) const;
   /// `asked` and `limit`: the timeout asked for and the one that was used, in seconds.
   tool_answer wait(const wait_result& x, double asked, double limit, std::uint16_t port) const;
+  /// Several processes: one entry each under `results`, and whose condition was met.
+  tool_answer wait_many(const wait_many_result& x, bool all, double asked, double limit,
+                        std::uint16_t port) const;
   tool_answer kill(const kill_result& x) const;
   tool_answer write(const std::string& id, const write_result& x, bool closed) const;
   /// A row and what was done: signal, detach, handoff, resize.

@@ -105,6 +105,21 @@ class process_call {
     what.timeout = span_of(used);
     what.until = args_.text("until");
     what.port = static_cast<std::uint16_t>(args_.get<std::int64_t>("port").value_or(0));
+    if (auto ids = args_.get<std::vector<std::string>>("ids"); ids && !ids->empty()) {
+      wait_many_options many;
+      many.ids = std::move(*ids);
+      if (!id_.empty()) many.ids.insert(many.ids.begin(), id_);
+      many.all = args_.text("mode") == "all";
+      many.each = what;
+      return ask_for<wait_many_result>(
+          [answers = answers_, asked, used, port = what.port, all = many.all](const auto& x) {
+            return answers.wait_many(x, all, asked, used, port);
+          },
+          wait_atom_v, who_, many);
+    }
+    if (id_.empty()) {
+      return then_(error_answer("session_id is needed for wait (or ids, a list of them)"));
+    }
     ask_for<wait_result>([answers = answers_, asked, used, port = what.port](
                              const auto& x) { return answers.wait(x, asked, used, port); },
                          wait_atom_v, who_, id_, what);

@@ -98,6 +98,9 @@ json::object process_output() {
   p["survivors"] = list_of(typed("integer"));
   p["bytes_written"] = typed("integer");
   p["bytes_queued"] = typed("integer");
+  p["ready"] = typed("integer", "How many of `ids` are there");
+  p["results"] = list_of(typed("object", "One entry per id, as of a single wait"));
+  p["notices"] = list_of(typed("object", "What happened and was not told yet"));
   p["rows"] = typed("integer");
   p["cols"] = typed("integer");
   return object_schema(std::move(p));
@@ -130,6 +133,7 @@ json::object terminal_output() {
   p["descendants"] = list_of(typed("integer"));
   p["pipestatus"] = list_of(typed("integer"));
   p["watch_patterns"] = list_of(typed("string"));
+  p["notices"] = list_of(typed("object", "What happened and was not told yet"));
   return object_schema(std::move(p));
 }
 
@@ -160,9 +164,18 @@ tool_spec make_process_tool() {
        .type = field_type::process_id,
        .description = "Id of the process, or a unique prefix of at least 4 hex digits. Needed for "
                       "everything but list.",
-       .required_for = {"poll", "log", "wait", "kill", "write", "submit", "close", "signal",
-                        "resize", "detach", "handoff"},
+       .required_for = {"poll", "log", "kill", "write", "submit", "close", "signal", "resize",
+                        "detach", "handoff"},
        .max_bytes = 256},
+      {.name = "ids",
+       .type = field_type::string_list,
+       .description = "wait: several processes at once, instead of session_id",
+       .actions = {"wait"},
+       .max_bytes = 256},
+      {.name = "mode",
+       .description = "wait with ids: any (the first one, default) or all",
+       .choices = {"any", "all"},
+       .actions = {"wait"}},
       {.name = "cursor",
        .type = field_type::integer,
        .description = "poll: byte position from an earlier answer; only newer output is returned",

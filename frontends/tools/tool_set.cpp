@@ -1,6 +1,7 @@
 #include "troupe/frontends/tools/tool_set.hpp"
 
 #include "troupe/frontends/tools/asking.hpp"
+#include "troupe/frontends/tools/event_feed.hpp"
 #include "troupe/frontends/tools/process_call.hpp"
 #include "troupe/frontends/tools/terminal_call.hpp"
 #include "troupe/text/utf8.hpp"
@@ -54,6 +55,11 @@ void tool_set::call(std::string_view tool, std::string_view input, call_context 
     return then(error_answer("the arguments are wrong: " + error->text));
   }
   call(tool, std::get<json_value>(parsed), std::move(context), std::move(then));
+}
+
+std::shared_ptr<event_feed> tool_set::listen(
+    const std::string& session, std::function<void(const std::vector<event>&)> on_list) const {
+  return make_event_feed(parts_->system, parts_->registry, session, std::move(on_list));
 }
 
 void tool_set::interrupt(const troupe::caller& who) const {

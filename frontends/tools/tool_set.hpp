@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <caf/fwd.hpp>
 
@@ -30,6 +31,14 @@ struct call_context {
   std::function<void(const output_chunk&)> on_output;
 };
 
+/// Events of one session, on their way to a client. The list that was handed over is acknowledged
+/// with `told`; the next one comes after it. Ends with the object; what was not acknowledged is kept.
+class event_feed {
+ public:
+  virtual ~event_feed() = default;
+  virtual void told() = 0;
+};
+
 class tool_set {
  public:
   /// The system must outlive every call under way. Thread-safe.
@@ -46,6 +55,10 @@ class tool_set {
 
   /// Ends the waits and foreground commands of this turn, now and later.
   void interrupt(const troupe::caller& who) const;
+
+  /// Has the events of a session handed over, list by list, on an actor thread.
+  std::shared_ptr<event_feed> listen(const std::string& session,
+                                     std::function<void(const std::vector<event>&)> on_list) const;
 
   const options& opts() const noexcept;
 
