@@ -292,7 +292,7 @@ caf::result<drain_result> events_state::on_drain(drain_request what) {
     if (news && store_ && what.limit == 0) {
       // An acknowledgement alone is answered when it is durable: records keep their order.
       auto promise = self_->make_response_promise<drain_result>();
-      const auto done = [promise, last = *what.from.after]() mutable {
+      auto done = [promise, last = *what.from.after]() mutable {
         promise.deliver(drain_result{{}, last, false});
       };
       compat::request(self_, store_, append_atom_v,

@@ -8,6 +8,7 @@
 #include "troupe/actors/event_index.hpp"
 #include "troupe/actors/heartbeat.hpp"
 #include "troupe/actors/metrics.hpp"
+#include "troupe/actors/runtime.hpp"
 #include "troupe/actors/watch_matcher.hpp"
 #include "troupe/actors/watch_policy.hpp"
 #include "troupe/tests/catch.hpp"
@@ -270,6 +271,7 @@ TEST_CASE("a very long line is matched in a bounded window and counts once") {
 }
 
 TEST_CASE("patterns are refused with the reason; plain text may be anything") {
+  init_types();  // errors carry their text as a message
   const auto bad = watch_patterns::make({"ok", "(unclosed"}, false);
   REQUIRE_FALSE(bad);
   CHECK_THAT(error_text(bad.error()), ContainsSubstring("watch_patterns"));

@@ -124,22 +124,20 @@ TEST_CASE("whoever attaches before, while or after the end gets exactly one comp
     check(events.now());
   }
   SECTION("again and again") {
-    std::vector<event> all;
+    std::vector<std::unique_ptr<event_collector>> subscribers;
     for (int i = 0; i < 10; ++i) {
       start_some(count / 10);
-      event_collector events{h};
-      const auto list = events.when([](const auto& x) { return !x.empty(); });
-      events.leave();
-      // What was delivered but not acknowledged when it left comes again.
-      const auto now = events.now();
-      all.insert(all.end(), now.begin(), now.end());
+      subscribers.push_back(std::make_unique<event_collector>(h));
+      subscribers.back()->when([](const auto& x) { return !x.empty(); });
+      subscribers.back()->leave();
     }
-    event_collector events{h};
+    subscribers.push_back(std::make_unique<event_collector>(h));
     REQUIRE(no_more(h));
-    const auto rest = events.now();
-    all.insert(all.end(), rest.begin(), rest.end());
+    // What was delivered but not acknowledged when one left came again to the next.
     std::map<std::uint64_t, event> once;
-    for (const auto& x : all) once.emplace(x.sequence, x);
+    for (const auto& one : subscribers) {
+      for (const auto& x : one->now()) once.emplace(x.sequence, x);
+    }
     std::vector<event> list;
     for (const auto& [number, x] : once) list.push_back(x);
     check(list);
@@ -579,4 +577,72 @@ TEST_CASE("a flood of matches costs a few events and nobody's time") {
   CHECK(p99 < 50);
   CHECK(resident_kib() - before < 32 * 1024);
   CHECK(events.now().size() <= 9);
+}
+
+// -- cases ----------------------------------------------------------------------------------------
+
+TEST_CASE("C24: a client that was cut off goes on at its old cursor: every line once") {
+  host h;
+  const auto started = h.start("for i in $(seq 100); do echo $i; sleep 0.01; done", notify);
+  std::string all;
+  poll_options what;
+  what.cursor = 0;
+  const auto read_on = [&] {
+    const auto part = h.poll(started.id, what);
+    all += part.output.value();
+    CHECK(part.gap == 0);
+    what.cursor = part.cursor;
+    return part.process.exit.has_value();
+  };
+  REQUIRE(eventually([&] {
+    read_on();
+    return std::count(all.begin(), all.end(), '\n') >= 20;
+  }));
+  h.wait_until(started.id, "^60$");
+  event_collector events{h};  // comes back
+  REQUIRE(eventually(read_on));
+  std::string expected;
+  for (int i = 1; i <= 100; ++i) expected += std::to_string(i) + "\n";
+  CHECK(all == expected);
+}
+
+TEST_CASE("C39: fifty jobs with notify and watch, half of them also waited for") {
+  auto opts = host::quick_options();
+  opts.breaker_matches = 1'000;
+  host h{opts};
+  event_collector events{h};
+  std::map<std::string, int> codes;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 50; ++i) {
+    const auto started = h.start(
+        "sleep 0." + std::to_string(100 + 7 * i) + "; echo READY; exit " + std::to_string(i % 3),
+        [](spawn_request& r) {
+          r.notify = true;
+          r.watch_patterns = {"READY"};
+        });
+    codes[started.id] = i % 3;
+    ids.push_back(started.id);
+  }
+  for (std::size_t i = 0; i < ids.size(); i += 2) {
+    CHECK(h.wait(ids[i]).process.exit->code == codes[ids[i]]);
+  }
+  REQUIRE(no_more(h));
+  std::map<std::string, int> matches;
+  std::map<std::string, int> ends;
+  for (const auto& x : events.now()) {
+    if (x.kind == event_kind::watch_match) {
+      ++matches[x.process];
+      CHECK(x.output == "READY");
+    } else {
+      REQUIRE(x.kind == event_kind::completion);
+      ++ends[x.process];
+      CHECK(x.exit->code == codes[x.process]);
+    }
+  }
+  CHECK(matches.size() == 50);
+  for (const auto& [id, count] : matches) CHECK(count == 1);
+  for (const auto& [id, count] : ends) CHECK(count == 1);
+  // Those that nobody waited for were told; the others by the answer or, if it ended before the wait
+  // came, by the event.
+  for (std::size_t i = 1; i < ids.size(); i += 2) CHECK(ends.count(ids[i]) == 1);
 }

@@ -11,6 +11,7 @@
 
 #include "troupe/actors/runtime.hpp"
 #include "troupe/config/node_config.hpp"
+#include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
 #include "troupe/frontends/cli/signals.hpp"
 #include "troupe/frontends/mcp/server.hpp"
@@ -47,8 +48,12 @@ int run_mcp(const mcp_arguments& args) {
     signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
     node_config config;
     config.troupe_options.adopt_orphans = true;
+    std::string problem;
+    config.troupe_options.state_dir = usable_state_dir(problem);
+    if (!problem.empty()) logger->warn("{}; events do not outlive this program", problem);
     caf::actor_system system{config};
     runtime node{system, config.troupe_options};
+    for (const auto& loss : node.journal_losses()) logger->warn("event journal: {}", loss);
     mcp::server_settings settings;
     settings.session = args.session;
     settings.version = args.version;

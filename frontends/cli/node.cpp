@@ -21,6 +21,7 @@
 #include "troupe/actors/runtime.hpp"
 #include "troupe/backends/child_environment.hpp"
 #include "troupe/config/node_config.hpp"
+#include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
 #include "troupe/frontends/cli/listen_address.hpp"
 #include "troupe/frontends/cli/registry_gate.hpp"
@@ -65,8 +66,14 @@ int serve(const listen_address& address, const tls_files& files) {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
   configure(config, files.copies());
+  std::string problem;
+  config.troupe_options.state_dir = usable_state_dir(problem);
+  if (!problem.empty()) std::fprintf(stderr, "troupe node: %s\n", problem.c_str());
   caf::actor_system system{config};
   runtime node{system, config.troupe_options};
+  for (const auto& loss : node.journal_losses()) {
+    std::fprintf(stderr, "troupe node: event journal: %s\n", loss.c_str());
+  }
   auto gate = spawn_registry_gate(system, node.registry());
   // A peer is trusted and can end actors. Without its gate a node serves nobody, so it ends as well.
   std::atomic<bool> ending = false;

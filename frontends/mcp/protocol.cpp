@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 4> versions = {"2025-11-25", "2025-06-18"
 constexpr std::array<std::string_view, 8> levels = {"debug", "info",     "notice", "warning",
                                                     "error", "critical", "alert",  "emergency"};
 
+constexpr std::string_view process_template = "troupe://process/{session_id}";
+
 constexpr std::string_view instructions =
     "terminal runs a shell command; with background=true it starts one and answers at once. "
     "process "
@@ -122,7 +124,7 @@ json::object resources_list_result(const json::object& processes, protocol_versi
 }
 
 json::object resource_templates_result(protocol_version version) {
-  json::object entry{{"uriTemplate", std::string{process_uri_head} + "{session_id}"},
+  json::object entry{{"uriTemplate", process_template},
                      {"name", "Process"},
                      {"description", "State and last output of a process"},
                      {"mimeType", "text/plain"}};

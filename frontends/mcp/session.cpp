@@ -140,7 +140,7 @@ void session::call_tool(request& r, const batch_ptr& group) {
   what.tool = name->text;
   what.arguments.kind = json_value::type::object;
   if (arguments) what.arguments = *arguments;
-  call entry{r.id, progress_token(r.params), 0, false, group};
+  call entry{r.id, progress_token(r.params), 0, false, group, call::purpose::tool, {}};
   what.wants_progress = !entry.progress_token.empty();
   ids_.emplace(r.id, what.number);
   calls_.emplace(what.number, std::move(entry));
