@@ -163,7 +163,7 @@ heartbeat_text process_state::on_heartbeat(std::uint64_t cursor) const {
 void process_state::count_end() const {
   const auto& numbers = *services_->numbers;
   numbers.backend_call(request_.environment, !exit_->failure);
-  if (exit_->failure) return;
+  if (pid_ == 0) return;  // ended before it began
   numbers.finished(output_.end(), output_.begin());
   if (request_.foreground) numbers.outcome(request_.environment, request_.command, *exit_);
 }
