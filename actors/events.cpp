@@ -132,12 +132,15 @@ void events_state::journalled(const std::string& session, std::uint64_t number) 
 // -- what happens ---------------------------------------------------------------------------------
 
 caf::result<void> events_state::on_publish(event x, bool consumed) {
+  std::string kept_promise;
   if (x.kind == event_kind::completion) {
-    end_promise(x.process);
+    kept_promise = x.process;
     if (x.held_back > 0) numbers_.events_held_back(x.held_back);
   }
   auto promise = self_->make_response_promise<void>();
   journal(std::move(x), consumed, [promise]() mutable { promise.deliver(); });
+  // Not before: who lingers must find either the promise or the event.
+  if (!kept_promise.empty()) end_promise(kept_promise);
   return promise;
 }
 

@@ -187,3 +187,63 @@ TEST_CASE("texts for a conversation name the signal and say what was held back")
   x.held_back = 1'234;
   CHECK_THAT(tools::event_text(x), ContainsSubstring("1,234 more matching lines"));
 }
+
+// -- tasks ----------------------------------------------------------------------------------------
+
+TEST_CASE("a background command as a task lasts as long as its process") {
+  fixture f;
+  const auto created =
+      f.ask("tools/call", R"({"name":"terminal","arguments":{"command":"make","background":true},)"
+                          R"("task":{"ttl":60000}})");
+  const auto task = created.at("result").at("task").as_object();
+  CHECK(task.at("status") == "working");
+  CHECK(task.at("ttl") == 60000);
+  const std::string id{task.at("taskId").as_string()};
+  REQUIRE(f.owner.calls.size() == 1);
+  f.client.answered(f.owner.calls[0].number,
+                    {{{"session_id", "proc_a"}, {"pid", 1}, {"exit_code", 0}}, false});
+  REQUIRE(f.owner.calls.size() == 2);
+  CHECK(f.owner.calls[1].tool == "process");
+  const auto params = R"({"taskId":")" + id + "\"}";
+  CHECK(f.ask("tasks/get", params).at("result").at("status") == "working");
+  CHECK(f.ask("tasks/list").at("result").at("tasks").as_array().size() == 1);
+  CHECK(f.ask("tasks/result", params).is_null());  // waits
+  f.client.answered(f.owner.calls[1].number,
+                    {{{"session_id", "proc_a"}, {"status", "timeout"}}, false});
+  REQUIRE(f.owner.calls.size() == 3);
+  CHECK(f.owner.sent.empty());
+  f.client.answered(f.owner.calls[2].number,
+                    {{{"session_id", "proc_a"}, {"status", "exited"}, {"exit_code", 3}}, false});
+  REQUIRE(f.owner.sent.size() == 2);
+  CHECK(json::parse(f.owner.sent[0]).at("method") == "notifications/tasks/status");
+  const auto result = json::parse(f.owner.sent[1]).at("result");
+  CHECK(result.at("structuredContent").at("exit_code") == 3);
+  CHECK(
+      std::string{
+          result.at("_meta").at("io.modelcontextprotocol/related-task").at("taskId").as_string()} ==
+      id);
+  CHECK(f.ask("tasks/get", params).at("result").at("status") == "completed");
+  CHECK(f.ask("tasks/cancel", params).at("error").at("code") == -32602);
+}
+
+TEST_CASE("a cancelled task is ended and stays cancelled") {
+  fixture f;
+  const auto created =
+      f.ask("tools/call",
+            R"({"name":"terminal","arguments":{"command":"x","background":true},"task":{}})");
+  const std::string id{created.at("result").at("task").at("taskId").as_string()};
+  f.client.answered(f.owner.calls[0].number, {{{"session_id", "proc_a"}}, false});
+  const auto params = R"({"taskId":")" + id + "\"}";
+  f.owner.sent.clear();
+  f.ask("tasks/cancel", params);
+  CHECK(json::parse(f.owner.sent.back()).at("result").at("status") == "cancelled");
+  REQUIRE(f.owner.calls.size() == 3);
+  CHECK(f.owner.calls[2].arguments.find("action")->text == "kill");
+  f.client.answered(f.owner.calls[1].number, {{{"status", "interrupted"}}, false});
+  CHECK(f.ask("tasks/get", params).at("result").at("status") == "cancelled");
+  CHECK(f.ask("tasks/result", params).at("error").at("code") == -32000);
+  CHECK(f.ask("tasks/get", R"({"taskId":"nope"})").at("error").at("code") == -32602);
+  CHECK(f.ask("tools/call", R"({"name":"process","arguments":{"action":"list"},"task":{}})")
+            .at("error")
+            .at("code") == -32601);
+}

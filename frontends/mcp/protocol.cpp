@@ -95,11 +95,16 @@ json::object initialize_result(protocol_version version, std::string_view server
   if (version.descriptions()) {
     server["description"] = "Runs and looks after processes for agent hosts";
   }
+  json::object capabilities{{"tools", {{"listChanged", false}}},
+                            {"resources", {{"subscribe", true}, {"listChanged", false}}},
+                            {"logging", json::object{}}};
+  if (version.tasks()) {
+    capabilities["tasks"] = {{"list", json::object{}},
+                             {"cancel", json::object{}},
+                             {"requests", {{"tools", {{"call", json::object{}}}}}}};
+  }
   return {{"protocolVersion", version.name},
-          {"capabilities",
-           {{"tools", {{"listChanged", false}}},
-            {"resources", {{"subscribe", true}, {"listChanged", false}}},
-            {"logging", json::object{}}}},
+          {"capabilities", std::move(capabilities)},
           {"serverInfo", std::move(server)},
           {"instructions", instructions}};
 }
@@ -144,6 +149,11 @@ json::object tools_list_result(protocol_version version) {
     if (version.titles()) entry["title"] = tool->title;
     entry["inputSchema"] = tools::input_schema(*tool);
     if (version.structured_content()) entry["outputSchema"] = tool->output_schema();
+    // A process is what it answers about; only commands take time of their own.
+    if (version.tasks()) {
+      entry["execution"] = {
+          {"taskSupport", tool == &tools::terminal_tool() ? "optional" : "forbidden"}};
+    }
     if (version.annotations()) {
       entry["annotations"] = {{"title", tool->title},
                               {"readOnlyHint", tool->read_only},

@@ -32,6 +32,7 @@ struct protocol_version {
   bool structured_content() const { return name >= "2025-06-18"; }
   bool titles() const { return name >= "2025-06-18"; }
   bool descriptions() const { return name >= "2025-11-25"; }
+  bool tasks() const { return name >= "2025-11-25"; }
 };
 
 inline constexpr std::string_view newest_version = "2025-11-25";

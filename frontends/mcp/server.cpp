@@ -143,6 +143,9 @@ void server::serve() {
   std::string buffer(64 << 10, '\0');
   while (wait_for_relief() && read_once(buffer)) {
   }
+  // What the client was not told is kept for its next life, also what its going ends.
+  std::lock_guard guard{core_->mutex};
+  core_->feed.reset();
 }
 
 /// Waits while the client does not read its answers. False if the server is to end.
@@ -189,11 +192,6 @@ bool server::read_once(std::string& buffer) {
 }
 
 void server::finish() {
-  {
-    // What the client was not told is kept for its next life.
-    std::lock_guard guard{core_->mutex};
-    core_->feed.reset();
-  }
   core_->wait_until_idle(core_->settings.settle);
   if (!core_->queue.close(core_->settings.flush)) {
     core_->logger->warn("the client did not read its last answers");

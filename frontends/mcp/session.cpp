@@ -72,6 +72,7 @@ void session::on(request& r, const batch_ptr& group) {
   }
   if (r.method == "tools/list") return list_tools(r, group);
   if (r.method == "tools/call") return call_tool(r, group);
+  if (version_.tasks() && r.method.starts_with("tasks/")) return on_task(r, group);
   if (r.method == "resources/list") return list_resources(r, group);
   if (r.method == "resources/read") return read_resource(r, group);
   if (r.method == "resources/subscribe") return subscribe(r, true, group);
@@ -127,6 +128,9 @@ void session::call_tool(request& r, const batch_ptr& group) {
   if (arguments && !arguments->is(json_value::type::object)) {
     return bad("'arguments' must be an object");
   }
+  if (const auto* wish = r.params.find("task"); wish && version_.tasks()) {
+    return call_as_task(r, *wish, group);
+  }
   if (ids_.count(r.id) != 0) {
     return refuse(r.id, rpc_error::invalid_request,
                   "Invalid Request: a call with this id is under way", group);
@@ -176,6 +180,8 @@ void session::answered(call_number number, const tools::tool_answer& answer) {
   if (i == calls_.end()) return;
   auto entry = std::move(i->second);
   calls_.erase(i);
+  if (entry.what == call::purpose::nothing) return;
+  if (entry.what == call::purpose::task) return task_answered(entry.uri, answer);
   if (entry.cancelled) return reply({}, entry.group);
   ids_.erase(entry.id);
   if (entry.what != call::purpose::tool) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "troupe/frontends/mcp/frame.hpp"
@@ -91,8 +92,24 @@ class session {
     bool cancelled = false;
     batch_ptr group;
     /// Resource requests are answered from a tool call.
-    enum class purpose { tool, list_resources, read_process } what = purpose::tool;
-    std::string uri;
+    enum class purpose { tool, list_resources, read_process, task, nothing } what = purpose::tool;
+    std::string uri;  ///< of the resource; the id of the task
+  };
+
+  /// A tool call that its client looks after as a task. With `background` it lasts as long as the
+  /// process.
+  struct task {
+    std::string status = "working";
+    std::string message;
+    caf::timestamp created;
+    caf::timestamp updated;
+    std::int64_t ttl = 0;  ///< milliseconds from its creation
+    bool background = false;
+    std::string process;
+    call_number under_way = 0;
+    std::optional<tools::tool_answer> result;
+    /// Requests for the result, answered at the end.
+    std::vector<std::pair<std::string, batch_ptr>> waiting;
   };
 
   void handle(message& m, const batch_ptr& group);
@@ -108,6 +125,17 @@ class session {
   void subscribe(const request& r, bool on, const batch_ptr& group);
   void begin(const request& r, call entry, std::string tool, tools::json_value arguments);
   std::string answer_resource(const call& entry, const tools::tool_answer& answer);
+  void call_as_task(request& r, const tools::json_value& wish, const batch_ptr& group);
+  void on_task(const request& r, const batch_ptr& group);
+  void start_for_task(const std::string& id, call::purpose what, std::string tool,
+                      tools::json_value arguments, std::string progress_token = {});
+  void task_answered(const std::string& id, const tools::tool_answer& answer);
+  void end_task(const std::string& id, std::string status);
+  void cancel_task(const std::string& id);
+  void answer_task_result(const std::string& id, const std::string& request_id,
+                          const batch_ptr& group);
+  void forget_old_tasks();
+  boost::json::object task_object(const std::string& id, const task& x) const;
   bool tell(const event& x);
   tools::tool_answer with_notices(const tools::tool_answer& answer);
   void settle_events();
@@ -123,6 +151,7 @@ class session {
   std::set<std::string> subscribed_;
   std::deque<std::string> recent_events_;  ///< as text, for the resource
   std::deque<event> untold_;
+  std::map<std::string, task> tasks_;
   bool holds_list_ = false;
   call_number next_ = 1;
   std::map<call_number, call> calls_;

@@ -6,6 +6,7 @@
 #include <boost/json/array.hpp>
 
 #include "troupe/frontends/mcp/session.hpp"
+#include "troupe/frontends/mcp/tool_arguments.hpp"
 #include "troupe/frontends/tools/event_text.hpp"
 #include "troupe/frontends/tools/json_text.hpp"
 #include "troupe/text/utf8.hpp"
@@ -32,20 +33,6 @@ log_level level_of(const event& x) {
     default:
       return log_level::warning;
   }
-}
-
-json_value text_value(std::string text) {
-  json_value out;
-  out.kind = json_value::type::string;
-  out.text = std::move(text);
-  return out;
-}
-
-json_value object_of(std::vector<tools::json_member> members) {
-  json_value out;
-  out.kind = json_value::type::object;
-  out.members = std::move(members);
-  return out;
 }
 
 /// The answer of `process` to `log`, for people.
