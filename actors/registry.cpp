@@ -346,6 +346,7 @@ void registry_state::on_lost(const std::string& id) {
     exit_info end;
     end.reason = finish_reason::lost;
     on_finished(id, end, 0);
+    compat::send(self_, services_->events, promise_atom_v, id, std::string{});
   }
   if (const auto again = processes_.find(id); again != processes_.end()) forget(again);
 }

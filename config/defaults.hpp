@@ -47,25 +47,25 @@ inline constexpr std::uint16_t pty_cols = 120;
 inline constexpr std::uint32_t heartbeat_min_seconds = 60;
 
 // -- events (behaviour 4, design 8) --
-inline constexpr auto watch_cooldown = 15s;                // per process, after a delivered match
-inline constexpr std::uint32_t watch_strikes = 3;          // windows in a row with held-back lines
-inline constexpr std::uint32_t watch_hits_max = 8;         // delivered matches per process
-inline constexpr std::size_t watch_lines = 20;             // per event
-inline constexpr std::size_t watch_chars = 2'000;          // per event
-inline constexpr std::size_t watch_window = 16 * 1024;     // bytes of a long line looked at at once
-inline constexpr std::size_t watch_patterns_max = 64;      // per process
-inline constexpr std::uint32_t breaker_matches = 15;       // more than these of all processes …
-inline constexpr auto breaker_window = 10s;                // … in this time …
-inline constexpr auto breaker_pause = 30s;                 // … are held back for this long
+inline constexpr auto watch_cooldown = 15s;             // per process, after a delivered match
+inline constexpr std::uint32_t watch_strikes = 3;       // windows in a row with held-back lines
+inline constexpr std::uint32_t watch_hits_max = 8;      // delivered matches per process
+inline constexpr std::size_t watch_lines = 20;          // per event
+inline constexpr std::size_t watch_chars = 2'000;       // per event
+inline constexpr std::size_t watch_window = 16 * 1024;  // bytes of a long line looked at at once
+inline constexpr std::size_t watch_patterns_max = 64;   // per process
+inline constexpr std::uint32_t breaker_matches = 15;    // more than these of all processes …
+inline constexpr auto breaker_window = 10s;             // … in this time …
+inline constexpr auto breaker_pause = 30s;              // … are held back for this long
 inline constexpr std::size_t heartbeat_chars = 2'000;
-inline constexpr std::size_t event_batch = 64;             // per delivery
-inline constexpr std::size_t events_per_session = 8'192;   // undelivered; then a gap
-inline constexpr std::size_t event_bytes = 64 << 20;       // undelivered, all sessions together
+inline constexpr std::size_t event_batch = 64;            // per delivery
+inline constexpr std::size_t events_per_session = 8'192;  // undelivered; then a gap
+inline constexpr std::size_t event_bytes = 64 << 20;      // undelivered, all sessions together
 inline constexpr auto event_retention = 7 * 24h;
 inline constexpr std::uint64_t journal_segment_bytes = 4 << 20;
 inline constexpr std::size_t journal_backlog_bytes = 8 << 20;  // failed writes kept for a retry
-inline constexpr auto sync_delay = 1'000ms;                // at most this far behind the kernel
-inline constexpr std::size_t wait_ids_max = 256;           // ids in one wait
+inline constexpr auto sync_delay = 1'000ms;                    // at most this far behind the kernel
+inline constexpr std::size_t wait_ids_max = 256;               // ids in one wait
 
 // -- scheduler (design 10) --
 inline constexpr std::size_t max_throughput = 100;

@@ -12,9 +12,11 @@
 #include "troupe/persistence/crc32c.hpp"
 #include "troupe/persistence/journal.hpp"
 #include "troupe/tests/catch.hpp"
+#include "troupe/tests/support/faulty_files.hpp"
 #include "troupe/tests/support/temporary_dir.hpp"
 
 using namespace troupe::persistence;
+using troupe::testing::faulty_files;
 using troupe::testing::temporary_dir;
 namespace fs = std::filesystem;
 
@@ -41,57 +43,6 @@ std::string slurp(const fs::path& path) {
   std::ifstream in{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{in}, {}};
 }
-
-/// The disk of a bad day: takes `room` bytes, then fails with `code`; the last write is torn.
-class failing_files final : public file_system {
- public:
-  std::size_t room = SIZE_MAX;
-  int code = ENOSPC;
-
-  std::unique_ptr<appendable> open_append(const std::string& path, std::error_code& ec) override {
-    auto inner = real_files().open_append(path, ec);
-    if (!inner) return nullptr;
-    return std::make_unique<file>(*this, std::move(inner));
-  }
-  std::string read_all(const std::string& path, std::error_code& ec) override {
-    return real_files().read_all(path, ec);
-  }
-  std::error_code rename(const std::string& from, const std::string& to) override {
-    return real_files().rename(from, to);
-  }
-  std::error_code unlink(const std::string& path) override { return real_files().unlink(path); }
-  std::vector<std::string> list(const std::string& dir, std::error_code& ec) override {
-    return real_files().list(dir, ec);
-  }
-  std::error_code make_directories(const std::string& dir) override {
-    return real_files().make_directories(dir);
-  }
-  std::error_code sync_directory(const std::string& dir) override {
-    return real_files().sync_directory(dir);
-  }
-  std::unique_ptr<file_lock> try_lock(const std::string& path, std::error_code& ec) override {
-    return real_files().try_lock(path, ec);
-  }
-
- private:
-  class file final : public appendable {
-   public:
-    file(failing_files& owner, std::unique_ptr<appendable> inner)
-        : owner_(owner), inner_(std::move(inner)) {}
-    std::error_code append(std::string_view bytes) override {
-      const auto fits = std::min(owner_.room, bytes.size());
-      if (auto ec = inner_->append(bytes.substr(0, fits))) return ec;
-      if (owner_.room != SIZE_MAX) owner_.room -= fits;
-      if (fits == bytes.size()) return {};
-      return {owner_.code, std::generic_category()};
-    }
-    std::error_code sync() override { return inner_->sync(); }
-
-   private:
-    failing_files& owner_;
-    std::unique_ptr<appendable> inner_;
-  };
-};
 
 }  // namespace
 
@@ -190,7 +141,7 @@ TEST_CASE("a write that fails half-way costs only itself") {
     const auto whole = encode_record(numbered(2)).size();
     for (std::size_t torn = 0; torn < whole; ++torn) {
       temporary_dir dir;
-      failing_files files;
+      faulty_files files;
       files.code = code;
       journal j{files, dir.path(), 1 << 20};
       REQUIRE_FALSE(j.open([](const journal_record&) {}));
@@ -302,7 +253,7 @@ TEST_CASE("a file is replaced as a whole") {
   REQUIRE_FALSE(replace_file(real_files(), path, "first", true));
   REQUIRE_FALSE(replace_file(real_files(), path, "second", false));
   CHECK(slurp(path) == "second");
-  failing_files files;
+  faulty_files files;
   files.room = 3;
   CHECK(replace_file(files, path, "third", false).value() == ENOSPC);
   CHECK(slurp(path) == "second");
