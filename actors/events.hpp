@@ -1,6 +1,8 @@
 // The events actor: one per node. It numbers what happens, has it journalled by the store, and tells
 // every subscriber what it should see, once and in order (design 8). Rules and memory are in
 // `event_index`; this is the part that sends messages.
+//
+// Files: events.cpp (what happens), events_delivery.cpp (who is told).
 #pragma once
 
 #include <cstdint>

@@ -90,6 +90,10 @@ process_actor::behavior_type process_state::make_behavior() {
       [this](yield_atom, const caller& who) { return on_yield(who); },
       [this](yield_atom, std::uint64_t group) { on_group_over(group); },
       [this](heartbeat_atom, std::uint64_t cursor) { return on_heartbeat(cursor); },
+      [this](retention_atom) {
+        forgotten_ = true;
+        leave_if_done();
+      },
   };
 }
 
@@ -364,7 +368,9 @@ void process_state::leave_if_done() {
   // A background process stays until its retention is over, so that its result can be read and its
   // descendants can be killed. A foreground command and a failed start leave nothing behind.
   if (!finished() || kill_under_way_) return;
-  if (exit_->failure || (request_.foreground && exit_->descendants.empty())) self_->quit();
+  if (forgotten_ || exit_->failure || (request_.foreground && exit_->descendants.empty())) {
+    self_->quit();
+  }
 }
 
 caf::error process_state::gone() const {

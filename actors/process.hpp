@@ -169,6 +169,7 @@ class process_state {
   std::chrono::steady_clock::time_point kill_began_;
 
   std::unique_ptr<process_reports> reports_;  ///< null in processes that have nothing to watch
+  bool forgotten_ = false;                    ///< the registry keeps it no more
   bool promised_ = false;                     ///< the events actor expects a completion
   bool completion_open_ = false;  ///< its completion is told to those who did not see it
 };

@@ -356,7 +356,8 @@ void registry_state::forget(table::iterator it) {
     std::erase(kept->second, it->first);
     if (kept->second.empty()) finished_of_.erase(kept);
   }
-  compat::anon_send_exit(it->second.handle, caf::exit_reason::user_shutdown);
+  // Not an exit: it may still be telling its end.
+  compat::anon_send(it->second.handle, retention_atom_v);
   processes_.erase(it);
 }
 

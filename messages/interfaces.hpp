@@ -155,6 +155,8 @@ using process_actor = caf::typed_actor<
     // Ends the waits of a group: they are answered with where the process is now.
     caf::result<void>(yield_atom, std::uint64_t),
     // What was printed after a cursor: the last characters, and how many were left out before them.
-    caf::result<heartbeat_text>(heartbeat_atom, std::uint64_t)>;
+    caf::result<heartbeat_text>(heartbeat_atom, std::uint64_t),
+    // Nobody can find it any more: it leaves when everything about its end is told.
+    caf::result<void>(retention_atom)>;
 
 }  // namespace troupe

@@ -524,7 +524,6 @@ TEST_CASE("all ends of one second are told, in order") {
   auto opts = host::quick_options();
   opts.shell = "sh";
   opts.running_per_session = static_cast<std::size_t>(count) + 1;
-  opts.finished_per_session = static_cast<std::size_t>(count) + 1;
   opts.state_dir = dir.path() + "/state";
   host h{opts};
   const auto fifo = dir.path() + "/fifo";

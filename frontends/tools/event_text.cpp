@@ -17,19 +17,19 @@ std::string how_it_ended(const exit_info& end) {
   const auto by = end.source.empty() ? std::string{} : " by " + end.source;
   switch (end.reason) {
     case finish_reason::exited:
-      if (end.signal != 0) return "was terminated (" + signal() + ")";
+      if (end.signal != 0) return "terminated (" + signal() + ")";
       if (end.code == 0) return "completed normally (exit code 0)";
       return "exited (exit code " + std::to_string(end.code.value_or(-1)) + ")";
     case finish_reason::killed:
       if (end.signal == 0 && end.code) {
-        return "was terminated" + by + " (exit code " + std::to_string(*end.code) + ")";
+        return "terminated" + by + " (exit code " + std::to_string(*end.code) + ")";
       }
-      return "was terminated" + by + (end.signal != 0 ? " (" + signal() + ")" : "");
+      return "terminated" + by + (end.signal != 0 ? " (" + signal() + ")" : "");
     case finish_reason::timed_out:
-      return "was terminated at its time limit" +
+      return "terminated at its time limit" +
              (end.signal != 0 ? " (" + signal() + ")" : std::string{});
     case finish_reason::interrupted:
-      return "was interrupted" + (end.signal != 0 ? " (" + signal() + ")" : std::string{});
+      return "terminated by an interrupt" + (end.signal != 0 ? " (" + signal() + ")" : std::string{});
     case finish_reason::failed_to_start:
       return "could not be started";
     case finish_reason::lost:
