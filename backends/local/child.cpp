@@ -77,6 +77,7 @@ child::child(child_services& services, child_id id, std::shared_ptr<sink> out,
 
 void child::began(spawned&& s, std::shared_ptr<arena::lease> lease) {
   pid_ = s.pid;
+  first_marker_ = std::move(s.first_marker);
   start_ticks_ = s.start_ticks;
   phase_ = released_ ? phase::discarding : phase::running;
   auto& context = services_.loop.context();
@@ -286,6 +287,7 @@ tree_identity child::identity() const {
   who.pid = pid_;
   who.start_ticks = start_ticks_;
   who.marker = marker_;
+  who.first_marker = first_marker_;
   who.session_valid = !exited_ || io_loop::clock::now() - reaped_at_ < pid_not_reused;
   who.known = known_;
   return who;

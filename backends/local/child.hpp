@@ -23,6 +23,7 @@
 #include "troupe/backends/local/process_table.hpp"
 #include "troupe/backends/local/spawn.hpp"
 #include "troupe/backends/local/stdin_queue.hpp"
+#include "troupe/text/echo_filter.hpp"
 #include "troupe/text/terminal_queries.hpp"
 
 namespace troupe::backends::local {
@@ -88,6 +89,7 @@ class child : public std::enable_shared_from_this<child> {
   read_result read_some();
   read_result read_pipe();
   read_result read_terminal();
+  void expect_echo(const std::string& typed);
   read_result discard();
   void tell_advanced();
   void output_ended();
@@ -102,6 +104,7 @@ class child : public std::enable_shared_from_this<child> {
   std::shared_ptr<sink> sink_;
   std::shared_ptr<arena::lease> lease_;
   std::string marker_;
+  std::string first_marker_;
   bool pty_;
 
   phase phase_ = phase::starting;
@@ -132,6 +135,8 @@ class child : public std::enable_shared_from_this<child> {
   /// PTY only: filters queries; what did not fit into the ring yet.
   struct terminal {
     text::query_responder responder;
+    text::echo_filter echoes;
+    std::string unfiltered;
     std::string pending;
     std::string answers;
     bool ended = false;

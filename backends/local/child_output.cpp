@@ -1,5 +1,6 @@
 // Reading a child's output into the ring.
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -114,18 +115,32 @@ child::read_result child::read_terminal() {
   }
   if (n <= 0) {  // EIO: nobody has the terminal open
     t.ended = true;
-    t.responder.finish(t.pending);
+    t.unfiltered.clear();
+    t.responder.finish(t.unfiltered);
+    t.echoes.feed(t.unfiltered, t.pending);
+    t.echoes.finish(t.pending);
     return read_result::data;
   }
   must_read_ -= n;
   t.answers.clear();
-  t.responder.feed({scratch.data(), static_cast<std::size_t>(n)}, t.pending, t.answers);
+  t.unfiltered.clear();
+  t.responder.feed({scratch.data(), static_cast<std::size_t>(n)}, t.unfiltered, t.answers);
+  t.echoes.feed(t.unfiltered, t.pending);
   t.pending.erase(0, ring.append(t.pending));
   if (!t.answers.empty()) {
+    expect_echo(t.answers);
     stdin_.push_front(t.answers);
     flush_stdin();
   }
   return t.pending.empty() ? read_result::data : read_result::full;
+}
+
+// A program that asks usually has echo off; one that has not must not find our answer in its output.
+void child::expect_echo(const std::string& typed) {
+  termios now{};
+  if (::tcgetattr(output_->native_handle(), &now) == 0 && (now.c_lflag & ECHO) != 0) {
+    terminal_->echoes.expect(typed, (now.c_lflag & ECHOCTL) != 0);
+  }
 }
 
 child::read_result child::discard() {
