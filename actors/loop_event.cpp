@@ -8,7 +8,7 @@ namespace {
 
 class actor_sink final : public backends::sink {
  public:
-  explicit actor_sink(process_actor receiver) : receiver_(std::move(receiver)) {}
+  explicit actor_sink(loop_listener_actor receiver) : receiver_(std::move(receiver)) {}
 
   void started(const backends::start_info& info) override { post(info); }
   void failed(const backends::start_error& error) override { post(error); }
@@ -35,12 +35,12 @@ class actor_sink final : public backends::sink {
     compat::anon_send(receiver_, loop_event{std::forward<What>(what)});
   }
 
-  process_actor receiver_;
+  loop_listener_actor receiver_;
 };
 
 }  // namespace
 
-std::shared_ptr<backends::sink> make_actor_sink(process_actor receiver) {
+std::shared_ptr<backends::sink> make_actor_sink(loop_listener_actor receiver) {
   return std::make_shared<actor_sink>(std::move(receiver));
 }
 

@@ -41,6 +41,6 @@ struct loop_event {
 
 /// A sink that turns calls on the loop's thread into messages to `receiver`. The backend drops it,
 /// and with it the reference to the actor, on `release`.
-std::shared_ptr<backends::sink> make_actor_sink(process_actor receiver);
+std::shared_ptr<backends::sink> make_actor_sink(loop_listener_actor receiver);
 
 }  // namespace troupe

@@ -34,21 +34,18 @@ constexpr std::uint64_t process_deadline = 0;
 
 process_state::process_state(process_actor::pointer self,
                              std::shared_ptr<const process_services> services,
-                             backends::child_id child, spawn_request request, caller owner,
-                             backends::spawn_spec spec,
+                             spawn_request request, caller owner,
                              std::shared_ptr<const watch_patterns> patterns)
     : self_(self),
       services_(std::move(services)),
-      child_(child),
+      child_(services_->next_child()),
       request_(std::move(request)),
       owner_(std::move(owner)),
-      cwd_(spec.cwd),
       started_at_(caf::make_timestamp()),
-      output_(services_->opts->retained_bytes, !spec.pty,
+      output_(services_->opts->retained_bytes, !request_.pty,
               redaction_for(*services_->opts, request_.command)) {
   begin_reports(std::move(patterns));
-  services_->backend->start(child_, std::move(spec),
-                            make_actor_sink(caf::actor_cast<process_actor>(self_)));
+  if (request_.timeout) arm(process_deadline, *request_.timeout, deadline_timer_);
 }
 
 process_state::~process_state() {
@@ -57,12 +54,14 @@ process_state::~process_state() {
     compat::anon_send_exit(reports_->watcher, caf::exit_reason::user_shutdown);
     compat::anon_send_exit(reports_->heartbeat, caf::exit_reason::user_shutdown);
   }
+  if (!report_path_.empty()) services_->run_dir->remove(report_path_);
   services_->backend->release(child_);
 }
 
 process_actor::behavior_type process_state::make_behavior() {
   return {
       [this](loop_event& event) { std::visit([this](const auto& what) { on(what); }, event.what); },
+      [this](launch_order& order) { on_launch(std::move(order)); },
       [this](deadline_atom, std::uint64_t token) { on_deadline(token); },
       [this](port_atom, std::uint64_t token) { on_port_open(token); },
       [this](start_atom, const caller&) { return on_start(); },
@@ -132,39 +131,6 @@ void process_state::on_deadline(std::uint64_t token) {
 
 // -- what the loop saw ----------------------------------------------------------------------------
 
-void process_state::on(const backends::start_info& info) {
-  pid_ = info.pid;
-  status_ = process_status::running;
-  output_.attach(info.output);
-  compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
-  services_->numbers->started(caf::make_timestamp() - started_at_);
-  begin_heartbeat();
-  for (auto& promise : std::exchange(waiters_.starts, {})) {
-    promise.deliver(start_result{request_.id, pid_, std::nullopt});
-  }
-  if (cause_) return;  // a kill came before the start was known; the ladder is on its way
-  if (!request_.stdin_data.empty() || request_.stdin_close) {
-    services_->backend->write(child_, 0, std::exchange(request_.stdin_data, {}),
-                              request_.stdin_close);
-  }
-  if (request_.timeout) arm(process_deadline, *request_.timeout, deadline_timer_);
-}
-
-void process_state::on(const backends::start_error& error) {
-  exit_info end;
-  end.reason = finish_reason::failed_to_start;
-  start_failure failure;
-  failure.stage = static_cast<start_stage>(error.where);
-  failure.error_number = error.error_number;
-  if (const char* text = error.error_number != 0 ? strerrorname_np(error.error_number) : nullptr) {
-    failure.error_name = text;
-  }
-  failure.text = error.text;
-  end.failure = std::move(failure);
-  exit_ = std::move(end);
-  report_end();
-}
-
 void process_state::on(const loop_event::advanced&) {
   take_output();
 }
@@ -200,6 +166,7 @@ void process_state::on(const loop_event::drained& event) {
   take_output();
   output_.settle();
   if (exit_) exit_->descendants.assign(event.holders.begin(), event.holders.end());
+  take_report();
   report_end();
 }
 
@@ -367,7 +334,7 @@ void process_state::settle_everything() {
 void process_state::leave_if_done() {
   // A background process stays until its retention is over, so that its result can be read and its
   // descendants can be killed. A foreground command and a failed start leave nothing behind.
-  if (!finished() || kill_under_way_) return;
+  if (!finished() || kill_under_way_ || !launched_) return;
   if (forgotten_ || exit_->failure || (request_.foreground && exit_->descendants.empty())) {
     self_->quit();
   }

@@ -2,10 +2,11 @@
 // the output, the waiters, what is known of the end, and says exactly one terminal message to the
 // registry. The state class holds named handlers; `make_behavior` is a thin table.
 //
-// Files: process.cpp (life), process_wait.cpp (who waits for what), process_view.cpp (what is shown),
+// Files: process_start.cpp (from the environment to the child), process.cpp (life), process_wait.cpp (who waits for what), process_view.cpp (what is shown),
 // process_act.cpp (kill, signal, stdin, ownership), process_events.cpp (what is told unasked).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,9 +18,11 @@
 #include <caf/typed_response_promise.hpp>
 
 #include "troupe/actors/heartbeat.hpp"
+#include "troupe/actors/launch.hpp"
 #include "troupe/actors/loop_event.hpp"
 #include "troupe/actors/metrics.hpp"
 #include "troupe/actors/output.hpp"
+#include "troupe/actors/run_directory.hpp"
 #include "troupe/actors/waiters.hpp"
 #include "troupe/actors/watch_matcher.hpp"
 #include "troupe/actors/watcher.hpp"
@@ -43,19 +46,30 @@ struct process_reports {
 /// them.
 struct process_services {
   std::shared_ptr<const options> opts;
+  /// Variables of this program when it began, for the environments of children.
+  std::vector<std::string> node_env;
+  std::shared_ptr<const run_directory> run_dir;
+  /// Where environments begin that say nothing else.
+  std::string default_cwd;
   std::shared_ptr<backends::io_loop> loop;
   std::shared_ptr<backends::backend> backend;
   registry_internal_actor registry;
   events_actor events;
   std::shared_ptr<const metrics> numbers;
+  /// Names of children, unique per backend.
+  backends::child_id next_child() const {
+    return last_child.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  mutable std::atomic<backends::child_id> last_child{0};
 };
 
 class process_state {
  public:
-  /// Starts the child at once. `spec` is what the backend runs for `request.command`.
+  /// Exists before its child does: the environment sends the `launch_order` that starts it. Its
+  /// deadline runs from here.
   process_state(process_actor::pointer self, std::shared_ptr<const process_services> services,
-                backends::child_id child, spawn_request request, caller owner,
-                backends::spawn_spec spec, std::shared_ptr<const watch_patterns> patterns);
+                spawn_request request, caller owner,
+                std::shared_ptr<const watch_patterns> patterns);
   ~process_state();
   process_state(const process_state&) = delete;
   process_state& operator=(const process_state&) = delete;
@@ -65,6 +79,13 @@ class process_state {
   static constexpr const char* name = "troupe.process";
 
  private:
+  // -- start (process_start.cpp) --
+  void on_launch(launch_order order);
+  void fail_start(start_failure failure);
+  void end_unstarted();
+  void take_report();
+  void leave_environment();
+
   // -- life (process.cpp) --
   void on(const loop_event::advanced&);
   void on(const backends::start_info& info);
@@ -144,6 +165,14 @@ class process_state {
   caller owner_;
   std::string cwd_;
   std::string handoff_note_;
+
+  // what the environment made of the command
+  environment_actor environment_;
+  std::string start_cwd_;
+  std::string report_path_;
+  bool own_workdir_ = false;
+  bool launched_ = false;
+  std::optional<shell_report> report_;
 
   process_status status_ = process_status::starting;
   std::int32_t pid_ = 0;

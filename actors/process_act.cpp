@@ -23,6 +23,10 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
 
 void process_state::begin_kill(finish_reason reason, std::string source, const kill_options& what) {
   if (!exit_ && !cause_) cause_ = cause{reason, std::move(source)};
+  if (!launched_) {
+    if (!exit_) end_unstarted();
+    return;
+  }
   if (!std::exchange(kill_under_way_, true)) kill_began_ = std::chrono::steady_clock::now();
   backends::kill_plan plan;
   if (what.signal != 0) plan.first_signal = what.signal;

@@ -70,6 +70,14 @@ void process_state::answer_run(run_status how) {
   result.output_omitted_chars = run->output.omitted_chars(suffix.size());
   result.truncated = result.output_omitted_chars > 0;
   result.output_total_bytes = output_.end();
+  if (report_) {
+    if (report_->cwd != start_cwd_) result.cwd = report_->cwd;
+    if (report_->start_cwd != start_cwd_) {
+      result.cwd_note = "the directory " + start_cwd_ +
+                        " is not usable any more; the command began in " + report_->start_cwd;
+    }
+    if (report_->pipestatus.size() > 1) result.pipestatus = report_->pipestatus;
+  }
   shown_to_ = output_.end();
   run->promise.deliver(std::move(result));
 }

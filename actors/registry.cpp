@@ -52,17 +52,19 @@ registry_state::registry_state(registry_internal_actor::pointer self,
                                std::shared_ptr<backends::io_loop> loop,
                                std::shared_ptr<backends::backend> backend, events_actor events,
                                std::shared_ptr<const metrics> numbers)
-    : self_(self), opts_(std::move(opts)), child_env_(opts_->env_pass) {
+    : self_(self), opts_(std::move(opts)) {
   services_ = std::make_shared<process_services>();
   services_->opts = opts_;
+  services_->node_env = backends::own_environment();
+  services_->run_dir = std::make_shared<const run_directory>();
   services_->loop = std::move(loop);
   services_->backend = std::move(backend);
   services_->events = std::move(events);
   services_->numbers = std::move(numbers);
   services_->registry = caf::actor_cast<registry_internal_actor>(self_);
   std::error_code ignored;
-  default_cwd_ = std::filesystem::current_path(ignored).string();
-  if (default_cwd_.empty()) default_cwd_ = "/";
+  services_->default_cwd = std::filesystem::current_path(ignored).string();
+  if (services_->default_cwd.empty()) services_->default_cwd = "/";
 }
 
 registry_state::~registry_state() {
@@ -70,7 +72,9 @@ registry_state::~registry_state() {
   for (auto& [id, process] : processes_) {
     compat::anon_send_exit(process.handle, caf::exit_reason::user_shutdown);
   }
-  services_->registry = nullptr;
+  for (auto& [key, environment] : environments_) {
+    compat::anon_send_exit(environment, caf::exit_reason::user_shutdown);
+  }
 }
 
 registry_internal_actor::behavior_type registry_state::make_behavior() {
@@ -139,6 +143,7 @@ registry_internal_actor::behavior_type registry_state::make_behavior() {
       [this](detach_atom, const std::string& id) { on_background(id); },
       [this](lost_atom, const std::string& id) { on_lost(id); },
       [this](retention_atom) { on_retention(); },
+      [this](const environment_retired& what) { on_environment_retired(what); },
       [this](shutdown_atom, caf::timespan grace) { return on_shutdown(grace); },
   };
 }
@@ -184,9 +189,8 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
     return bad("id", "is taken already");
   }
   if (request.environment.empty()) request.environment = "local";
-  if (request.environment != "local") {
-    return bad("environment", "there is no environment named " + request.environment);
-  }
+  auto environment = environment_of(who, request.environment);
+  if (!environment) return environment.error();
   if (running_ >= opts_->running_per_node) {
     return make_error(errc::limit_reached, "this node runs " + std::to_string(running_) +
                                                " processes, the limit; nothing was started");
@@ -201,8 +205,6 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
     if (!made) return made.error();
     patterns = std::move(*made);
   }
-  auto spec = make_spec(request);
-  if (!spec) return spec.error();
   entry fresh;
   fresh.session = who.session;
   fresh.foreground = request.foreground;
@@ -211,8 +213,8 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
   fresh.number = next_number_++;
   const auto id = request.id;
   fresh.handle = self_->spawn<process_actor::stateful_impl<process_state>>(
-      std::shared_ptr<const process_services>{services_}, fresh.number, std::move(request), who,
-      std::move(*spec), std::move(patterns));
+      std::shared_ptr<const process_services>{services_}, request, who, std::move(patterns));
+  compat::send(self_, *environment, launch_job{fresh.handle, std::move(request)});
   // Supervision: attached to the short-lived side, as a message (design 10).
   caf::actor_cast<caf::actor>(fresh.handle)->attach_functor([id, registry = services_->registry] {
     compat::anon_send(registry, lost_atom_v, id);
@@ -223,29 +225,40 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
   return it->second.handle;
 }
 
-caf::expected<backends::spawn_spec> registry_state::make_spec(const spawn_request& request) const {
-  backends::spawn_spec spec;
-  spec.argv = {opts_->shell};
-  if (request.pipefail) {
-    spec.argv.emplace_back("-o");
-    spec.argv.emplace_back("pipefail");
+caf::expected<environment_actor> registry_state::environment_of(const caller& who,
+                                                                const std::string& wanted) {
+  const environment_options* what = nullptr;
+  for (const auto& row : opts_->environments) {
+    if (row.name == wanted) what = &row;
   }
-  spec.argv.emplace_back("-c");
-  spec.argv.push_back(request.command);
-  spec.marker = request.id;
-  spec.env = child_env_.make(request.env, spec.marker);
-  spec.pty = request.pty;
-  spec.rows = request.rows;
-  spec.cols = request.cols;
-  spec.stdin_pipe = request.stdin_pipe || !request.stdin_data.empty() || request.stdin_close;
-  spec.cwd = request.workdir.empty() ? default_cwd_ : request.workdir;
-  if (spec.cwd == "~" || spec.cwd.starts_with("~/")) {
-    const auto home = child_env_.base_value("HOME");
-    spec.cwd = (home.empty() ? std::string{"/"} : std::string{home}) + spec.cwd.substr(1);
-  } else if (!spec.cwd.starts_with('/')) {
-    spec.cwd = default_cwd_ + "/" + spec.cwd;
+  static const environment_options local;
+  if (what == nullptr && wanted == local.name) what = &local;
+  if (what == nullptr) {
+    return bad("environment", "there is no environment named " + wanted);
   }
-  return spec;
+  // Two sessions share an environment only if the configuration says so.
+  const auto key = what->shared ? wanted : wanted + '\n' + who.session;
+  auto& handle = environments_[key];
+  if (!handle) {
+    const auto memory = asleep_.find(key);
+    handle = self_->spawn<environment_actor::stateful_impl<environment_state>>(
+        std::shared_ptr<const process_services>{services_}, key, *what,
+        memory != asleep_.end() ? memory->second : nullptr);
+    if (memory != asleep_.end()) {
+      std::erase(asleep_order_, key);
+      asleep_.erase(memory);
+    }
+  }
+  return handle;
+}
+
+void registry_state::on_environment_retired(const environment_retired& what) {
+  environments_.erase(what.key);
+  if (asleep_.insert_or_assign(what.key, what.memory).second) asleep_order_.push_back(what.key);
+  while (asleep_.size() > opts_->environments_kept) {
+    asleep_.erase(asleep_order_.front());
+    asleep_order_.pop_front();
+  }
 }
 
 // -- one process ----------------------------------------------------------------------------------

@@ -17,8 +17,8 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include "troupe/actors/environment.hpp"
 #include "troupe/actors/process.hpp"
-#include "troupe/backends/child_environment.hpp"
 #include "troupe/messages/interfaces.hpp"
 
 namespace troupe {
@@ -53,7 +53,7 @@ class registry_state {
 
   // -- one process --
   caf::expected<process_actor> admit(const caller& who, spawn_request request);
-  caf::expected<backends::spawn_spec> make_spec(const spawn_request& request) const;
+  caf::expected<environment_actor> environment_of(const caller& who, const std::string& name);
   caf::result<start_result> on_start(const caller& who, spawn_request request);
   caf::result<run_result> on_run(const caller& who, spawn_request request);
   template <class Result, class Atom, class... Args>
@@ -68,6 +68,7 @@ class registry_state {
   void on_background(const std::string& id);
   void on_lost(const std::string& id);
   void on_retention();
+  void on_environment_retired(const environment_retired& what);
   void forget(table::iterator it);
   void arm_retention();
 
@@ -88,8 +89,6 @@ class registry_state {
   registry_internal_actor::pointer self_;
   std::shared_ptr<const options> opts_;
   std::shared_ptr<process_services> services_;
-  backends::child_environment child_env_;
-  std::string default_cwd_;
 
   table processes_;
   std::unordered_map<std::string, std::size_t> running_of_;  // by session
@@ -98,6 +97,11 @@ class registry_state {
   std::deque<std::pair<backends::io_loop::clock::time_point, std::string>> retention_;
   std::uint64_t retention_timer_ = 0;
   std::size_t running_ = 0;
+
+  std::map<std::string, environment_actor> environments_;
+  /// Environments that sleep, with the order in which they went to sleep.
+  std::map<std::string, std::shared_ptr<const environment_memory>> asleep_;
+  std::deque<std::string> asleep_order_;
 
   using turn_key = std::pair<std::string, std::string>;
   std::set<turn_key> interrupted_;

@@ -34,6 +34,13 @@ struct spawn_spec {
   std::uint16_t cols = 120;
   /// Keep a pipe as stdin (otherwise /dev/null); a PTY always has stdin.
   bool stdin_pipe = false;
+  /// Given to the child as the memory files /dev/fd/9 and /dev/fd/8; empty: the descriptors are
+  /// closed. What a shell reads there is in no argv.
+  std::string state_script;
+  std::string command_script;
+  /// A child made ready by `backend::prepare` that may stand in for a new one; 0: none. It gets
+  /// `command_script`, everything else of this spec must be as it was prepared.
+  child_id prepared = 0;
 };
 
 enum class stage : std::uint8_t { none, resolve, chdir, limits, fork, exec };
@@ -100,6 +107,8 @@ struct description {
 /// What the loop says about one child. Called on the loop's thread; must not block, must not throw
 /// and must not call back into the backend synchronously. Order per child: `started` < every
 /// `advanced` < `exited` < `drained`; or `failed` alone. `eof` may come at any time in between.
+/// One exception: if the rest of the output does not fit into the ring after `exited`, `advanced`
+/// comes once more each time the ring is full, because nothing could go on without the consumer.
 class sink {
  public:
   virtual ~sink() = default;
@@ -136,6 +145,13 @@ struct kill_plan {
 class backend {
  public:
   virtual ~backend() = default;
+  /// Makes a child ready before its command is known: it is started with `state_script` and waits
+  /// for what will be written to its descriptor 8. Nothing is told; a `start` that names it falls
+  /// back to a new child when it is not (or no longer) there. A backend that cannot do this ignores
+  /// it.
+  virtual void prepare(child_id, spawn_spec) {}
+  /// Ends a prepared child that is not wanted any more.
+  virtual void discard(child_id) {}
   /// Starts a child; answers `started` or `failed`.
   virtual void start(child_id id, spawn_spec spec, std::shared_ptr<sink> out) = 0;
   /// Queues bytes (and EOF behind them) for stdin; answers `written`.

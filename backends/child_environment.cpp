@@ -90,14 +90,6 @@ struct by_name {
   bool operator()(std::string_view a, std::string_view b) const { return name_of(a) < name_of(b); }
 };
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> result;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    result.emplace_back(*entry);
-  }
-  return result;
-}
-
 void set_variable(std::vector<std::string>& env, std::string entry) {
   const auto at = std::lower_bound(env.begin(), env.end(), entry, by_name{});
   if (at != env.end() && name_of(*at) == name_of(entry)) {
@@ -128,12 +120,18 @@ bool is_blocked_variable(std::string_view raw) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-child_environment::child_environment(std::vector<std::string> pass)
-    : child_environment(own_environment(), std::move(pass)) {}
+std::vector<std::string> own_environment() {
+  std::vector<std::string> result;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    result.emplace_back(*entry);
+  }
+  return result;
+}
 
 child_environment::child_environment(const std::vector<std::string>& base,
-                                     std::vector<std::string> pass)
-    : pass_(std::make_move_iterator(pass.begin()), std::make_move_iterator(pass.end())) {
+                                     std::vector<std::string> pass, std::vector<std::string> block)
+    : pass_(std::make_move_iterator(pass.begin()), std::make_move_iterator(pass.end())),
+      block_(std::make_move_iterator(block.begin()), std::make_move_iterator(block.end())) {
   for (const auto& entry : base) {
     const auto name = name_of(entry);
     if (name.empty() || name.size() == entry.size() || name.starts_with(force_prefix)) continue;
@@ -158,7 +156,7 @@ child_environment::child_environment(const std::vector<std::string>& base,
 }
 
 bool child_environment::passes(std::string_view name) const {
-  if (is_internal_secret(name)) return false;
+  if (is_internal_secret(name) || block_.contains(name)) return false;
   return !is_blocked_variable(name) || pass_.contains(name);
 }
 
@@ -168,21 +166,27 @@ std::string_view child_environment::base_value(std::string_view name) const {
   return std::string_view{*at}.substr(name.size() + 1);
 }
 
-std::vector<std::string> child_environment::make(const std::vector<std::string>& extra,
-                                                 std::string_view marker) const {
-  auto env = base_;
+std::vector<std::string> child_environment::extras(const std::vector<std::string>& extra) const {
+  std::vector<std::string> result;
   for (const auto& entry : extra) {
     const auto name = name_of(entry);
     if (name.empty() || name.size() == entry.size()) continue;
     if (name.starts_with(force_prefix)) {
       const auto forced = name.substr(force_prefix.size());
       if (!forced.empty() && !is_internal_secret(forced)) {
-        set_variable(env, entry.substr(force_prefix.size()));
+        result.push_back(entry.substr(force_prefix.size()));
       }
     } else if (passes(name)) {
-      set_variable(env, entry);
+      result.push_back(entry);
     }
   }
+  return result;
+}
+
+std::vector<std::string> child_environment::make(const std::vector<std::string>& extra,
+                                                 std::string_view marker) const {
+  auto env = base_;
+  for (auto& entry : extras(extra)) set_variable(env, std::move(entry));
   set_variable(env, "TROUPE_PROCESS=" + std::string{marker});
   return env;
 }

@@ -18,13 +18,18 @@ bool is_blocked_variable(std::string_view name);
 /// Nothing passes them on, not even force or a pass list.
 bool is_internal_secret(std::string_view name);
 
+/// The variables of this process as they are now, `NAME=value` each. Not while another thread changes
+/// them.
+std::vector<std::string> own_environment();
+
 /// Computes the environments of children. Immutable after construction; thread-safe.
 class child_environment {
  public:
-  /// Takes the variables of this process as they are now. `pass`: blocked names that may pass.
-  explicit child_environment(std::vector<std::string> pass = {});
-  /// The same from a given environment (`NAME=value` each).
-  child_environment(const std::vector<std::string>& base, std::vector<std::string> pass);
+  /// `base`: the variables of the node (`NAME=value` each). `pass`: blocked names that may pass.
+  /// `block`: further names that may not.
+  explicit child_environment(const std::vector<std::string>& base,
+                             std::vector<std::string> pass = {},
+                             std::vector<std::string> block = {});
 
   /// The complete environment of one child: base, then `extra` (`NAME=value`; a blocked name is
   /// dropped unless it is on the pass list; `_TROUPE_FORCE_NAME=value` gives NAME whatever the block
@@ -32,14 +37,19 @@ class child_environment {
   std::vector<std::string> make(const std::vector<std::string>& extra,
                                 std::string_view marker) const;
 
+  /// What of `extra` a child may see, with forced names unwrapped.
+  std::vector<std::string> extras(const std::vector<std::string>& extra) const;
+
+  /// True if children may see a variable of this name.
+  bool passes(std::string_view name) const;
+
   /// Value of a variable of the base, empty if there is none.
   std::string_view base_value(std::string_view name) const;
 
  private:
-  bool passes(std::string_view name) const;
-
   std::vector<std::string> base_;  // sorted by name
   std::set<std::string, std::less<>> pass_;
+  std::set<std::string, std::less<>> block_;
 };
 
 /// Closes the memory of this program to its children: marks it as not dumpable, and overwrites the

@@ -23,7 +23,8 @@ namespace {
 
 /// The environment of the core's children, made once.
 std::vector<char*>& environment() {
-  static auto entries = backends::child_environment{}.make({}, "proc_000000000000");
+  static auto entries =
+      backends::child_environment{backends::own_environment()}.make({}, "proc_000000000000");
   static auto pointers = [] {
     std::vector<char*> result;
     for (auto& entry : entries) result.push_back(entry.data());

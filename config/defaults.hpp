@@ -41,6 +41,12 @@ inline constexpr auto wait_max = 180s;
 inline constexpr auto foreground_timeout = 180s;
 inline constexpr auto foreground_timeout_max = 600s;
 
+// -- environments (behaviour 5) --
+inline constexpr auto snapshot_limit = 30s;
+inline constexpr auto environment_idle = 300s;
+inline constexpr std::size_t environments_kept = 1'024;
+inline constexpr std::size_t warm_shells = 2;  // measured, see docs/performance.md
+
 // -- terminal --
 inline constexpr std::uint16_t pty_rows = 30;
 inline constexpr std::uint16_t pty_cols = 120;

@@ -12,6 +12,26 @@
 
 namespace troupe {
 
+/// One named environment. `local` always exists.
+struct environment_options {
+  std::string name = "local";
+  /// Sessions of the node share it; otherwise each has its own.
+  bool shared = false;
+  /// POSIX shell that runs commands (`-c`). Only bash carries state from one command to the next.
+  std::string shell = "bash";
+  /// Where the first command begins; empty: where the node was started.
+  std::string cwd;
+  /// Ask a login shell once for variables, functions and aliases.
+  bool snapshot = true;
+  std::chrono::milliseconds snapshot_limit = defaults::snapshot_limit;
+  /// Shells kept ready for the next command; 0: none.
+  std::size_t warm_shells = defaults::warm_shells;
+  /// Blocked variables that its children may see (see backends/child_environment.hpp), and further
+  /// ones they may not.
+  std::vector<std::string> env_pass;
+  std::vector<std::string> env_block;
+};
+
 struct options {
   // output
   std::size_t retained_bytes = defaults::retained_bytes;
@@ -62,10 +82,14 @@ struct options {
   std::uint64_t journal_segment_bytes = defaults::journal_segment_bytes;
 
   // running
-  /// Blocked variables that children may see all the same (see backends/child_environment.hpp).
+  /// Blocked variables that all children may see all the same (see backends/child_environment.hpp).
   std::vector<std::string> env_pass;
-  /// Run commands with this POSIX shell (`-c`).
-  std::string shell = "bash";
+  /// Environments beside `local`, or a `local` of another kind.
+  std::vector<environment_options> environments;
+  /// An environment without commands for this long goes to sleep; what it remembers stays.
+  std::chrono::milliseconds environment_idle = defaults::environment_idle;
+  /// Environments remembered at most; the one unused for longest is forgotten first.
+  std::size_t environments_kept = defaults::environments_kept;
   std::size_t launcher_threads = defaults::launcher_threads;
   /// Become a child subreaper and reap orphans. For programs that own their process; a host that
   /// has children of its own leaves it off.

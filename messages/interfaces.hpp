@@ -119,6 +119,8 @@ using registry_internal_actor = registry_actor::extend<
     caf::result<void>(finished_atom, std::string, exit_info, std::uint64_t),
     // A foreground command became a background process.
     caf::result<void>(detach_atom, std::string),
+    // An environment goes to sleep and leaves what it must be given when it is needed again.
+    caf::result<void>(environment_retired),
     // A process actor is gone without having finished (a bug; the process counts as lost).
     caf::result<void>(lost_atom, std::string),
     // The next finished process may have reached the end of its retention.
@@ -127,11 +129,27 @@ using registry_internal_actor = registry_actor::extend<
     // when all of them are finished or the time is up.
     caf::result<kill_all_result>(shutdown_atom, caf::timespan)>;
 
+/// Who hears what the io loop saw of a child.
+using loop_listener_actor = caf::typed_actor<caf::result<void>(loop_event)>;
+
+/// One environment: turns commands into what a backend runs. Never leaves the process.
+using environment_actor = caf::typed_actor<
+    // Start the command of this process, as soon as the environment is ready.
+    caf::result<void>(launch_job),
+    // A command has ended; what its shell left for the next one.
+    caf::result<void>(command_left),
+    // What the io loop saw of the login shell that is asked for the snapshot.
+    caf::result<void>(loop_event),
+    // A timer of the environment fired.
+    caf::result<void>(deadline_atom, std::uint64_t)>;
+
 /// One process, foreground and background alike. Requests arrive from the registry, which has
 /// checked the owner; the caller still matters for its turn.
 using process_actor = caf::typed_actor<
     // What the io loop saw. Never leaves the process.
     caf::result<void>(loop_event),
+    // What the command has become; the child is started. Never leaves the process.
+    caf::result<void>(launch_order),
     // A timer of a waiter (or, with id 0, of the process itself) fired.
     caf::result<void>(deadline_atom, std::uint64_t),
     // The port that the waiter with this token asked for accepts connections.

@@ -18,6 +18,12 @@ namespace troupe {
 /// process, so it is not serializable.
 struct loop_event;
 
+/// What passes between registry, environments and processes (defined in actors/launch.hpp). Likewise.
+struct launch_job;
+struct launch_order;
+struct command_left;
+struct environment_retired;
+
 /// Files that the store has written and somebody has to sync (defined in actors/store.hpp). Never
 /// leaves the process either.
 struct sync_job;
@@ -68,6 +74,10 @@ CAF_ADD_TYPE_ID(troupe, (troupe::kill_all_result))
 CAF_ADD_TYPE_ID(troupe, (troupe::node_status))
 CAF_ADD_TYPE_ID(troupe, (std::vector<std::int32_t>))
 CAF_ADD_TYPE_ID(troupe, (troupe::loop_event))
+CAF_ADD_TYPE_ID(troupe, (troupe::launch_job))
+CAF_ADD_TYPE_ID(troupe, (troupe::launch_order))
+CAF_ADD_TYPE_ID(troupe, (troupe::command_left))
+CAF_ADD_TYPE_ID(troupe, (troupe::environment_retired))
 
 CAF_ADD_ATOM(troupe, troupe, start_atom)
 CAF_ADD_ATOM(troupe, troupe, run_atom)
@@ -127,4 +137,8 @@ CAF_ADD_ATOM(troupe, troupe, sync_atom)
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loop_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::launch_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::launch_order)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::command_left)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::environment_retired)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::sync_job)

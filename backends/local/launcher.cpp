@@ -35,10 +35,10 @@ direct_launcher::~direct_launcher() {
   }
 }
 
-void direct_launcher::launch(spawn_spec spec, callback done) {
+void direct_launcher::launch(spawn_spec spec, callback done, bool command_later) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(spec), std::move(done)});
+    jobs_.push_back({std::move(spec), std::move(done), command_later});
   }
   work_.notify_one();
 }
@@ -54,7 +54,7 @@ void direct_launcher::run(spawner& maker) {
     jobs_.pop_front();
     lock.unlock();
     // std::function wants copyable captures: the result travels in a shared_ptr.
-    auto result = std::make_shared<spawn_result>(maker.spawn(next.spec));
+    auto result = std::make_shared<spawn_result>(maker.spawn(next.spec, next.command_later));
     loop_.post(
         [result = std::move(result), done = std::move(next.done)] { done(std::move(*result)); });
   }

@@ -22,7 +22,8 @@ class launcher {
   virtual ~launcher() = default;
   /// Starts `spec` soon; `done` is called on the loop's thread, exactly once unless the launcher is
   /// destroyed before. Thread-safe.
-  virtual void launch(spawn_spec spec, callback done) = 0;
+  /// `command_later`: see `spawner::spawn`.
+  virtual void launch(spawn_spec spec, callback done, bool command_later = false) = 0;
 };
 
 /// Starts children from threads of this process.
@@ -31,12 +32,13 @@ class direct_launcher : public launcher {
   explicit direct_launcher(io_loop& loop, std::size_t threads = 2, spawn_options options = {});
   /// Finishes the start under way, drops the others, joins.
   ~direct_launcher() override;
-  void launch(spawn_spec spec, callback done) override;
+  void launch(spawn_spec spec, callback done, bool command_later = false) override;
 
  private:
   struct job {
     spawn_spec spec;
     callback done;
+    bool command_later = false;
   };
   void run(spawner& maker);
 

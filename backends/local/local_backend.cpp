@@ -1,14 +1,18 @@
 // The table of children and the door to the loop: every request is a task on the loop's thread.
 #include "troupe/backends/local/local_backend.hpp"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <future>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -16,6 +20,13 @@
 #include "troupe/backends/local/process_table.hpp"
 
 namespace troupe::backends::local {
+
+namespace {
+
+/// What an empty pipe takes at once on every Linux (its capacity is at least this).
+constexpr std::size_t prepared_script_bytes = 60 * 1024;
+
+}  // namespace
 
 class local_backend::core : public std::enable_shared_from_this<core> {
  public:
@@ -90,6 +101,84 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     }
   }
 
+  // -- prepared children --
+
+  void prepare(child_id id, spawn_spec spec) {
+    if (closed_) {
+      return;
+    }
+    ++launching_;
+    prepared_[id];
+    auto marker = spec.marker;
+    launcher_->launch(
+        std::move(spec),
+        [c = shared_from_this(), id, marker](spawn_result result) {
+          --c->launching_;
+          const auto entry = c->prepared_.find(id);
+          auto* made = std::get_if<spawned>(&result);
+          if (entry == c->prepared_.end() || made == nullptr || c->closed_) {
+            c->prepared_.erase(id);
+            if (made != nullptr) {
+              c->let_end(std::move(*made));
+            }
+          } else {
+            made->first_marker = marker;
+            entry->second = std::move(*made);
+          }
+        },
+        true);
+  }
+
+  void discard(child_id id) {
+    if (auto entry = prepared_.extract(id); entry && entry.mapped()) {
+      let_end(std::move(*entry.mapped()));
+    }
+  }
+
+  // The prepared child `id`, with `script` on its way to it; nothing if it is not ready, not alive
+  // any more, or the script does not go into its pipe at once.
+  std::optional<spawned> take_prepared(child_id id, const std::string& script) {
+    // One that is still being made is not waited for; it ends as soon as it is there.
+    auto entry = prepared_.extract(id);
+    if (!entry || !entry.mapped()) {
+      return std::nullopt;
+    }
+    auto made = std::move(*entry.mapped());
+    pollfd ended{made.pidfd.get(), POLLIN, 0};
+    const bool usable = script.size() <= prepared_script_bytes && ::poll(&ended, 1, 0) == 0 &&
+                        ::write(made.command.get(), script.data(), script.size()) ==
+                            static_cast<ssize_t>(script.size());
+    made.command.reset();
+    if (!usable) {
+      let_end(std::move(made));
+      return std::nullopt;
+    }
+    return made;
+  }
+
+  void start(child_id id, spawn_spec spec, const std::shared_ptr<sink>& out,
+             const std::shared_ptr<child>& one) {
+    add(id, one);
+    auto lease = closed_ ? nullptr : rings_->acquire();
+    if (!lease) {
+      launched(
+          id, out,
+          start_error{stage::limits, ENOBUFS, "ENOBUFS: no output ring left for another process"},
+          {});
+      return;
+    }
+    if (spec.prepared != 0) {
+      if (auto made = take_prepared(spec.prepared, spec.command_script)) {
+        launched(id, out, std::move(*made), std::move(lease));
+        return;
+      }
+    }
+    launcher_->launch(std::move(spec),
+                      [c = shared_from_this(), id, out, lease](spawn_result result) {
+                        c->launched(id, out, std::move(result), lease);
+                      });
+  }
+
   void release(child_id id) {
     with(id, [&](child& one) {
       released_.insert(id);
@@ -107,6 +196,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     }
     children_.clear();
     leaders_.clear();
+    prepared_.clear();
     rings_.reset();
   }
 
@@ -117,11 +207,26 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     table_.reset();
   }
 
-  launcher& starter() { return *launcher_; }
   child_services& services() { return services_; }
-  const std::shared_ptr<arena>& rings() const { return rings_; }
 
  private:
+  // A prepared shell ends by itself once its pipe is closed; only its status must be taken.
+  void let_end(spawned&& made) {
+    made.command.reset();
+    made.output.reset();
+    if (!made.pidfd) {
+      return;
+    }
+    auto fd = std::make_shared<boost::asio::posix::stream_descriptor>(loop_.context(),
+                                                                      made.pidfd.release());
+    fd->async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                   [fd](const boost::system::error_code& error) {
+                     if (!error) {
+                       reap(P_PIDFD, fd->native_handle());
+                     }
+                   });
+  }
+
   void forget(child_id id) {
     released_.erase(id);
     if (const auto entry = children_.find(id); entry != children_.end()) {
@@ -172,6 +277,8 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   std::unordered_map<child_id, std::shared_ptr<child>> children_;
   std::unordered_map<int, std::shared_ptr<child>> leaders_;
   std::set<child_id> released_;
+  /// By id; empty while the launch is under way.
+  std::unordered_map<child_id, std::optional<spawned>> prepared_;
   std::size_t launching_ = 0;
   std::unordered_map<int, exit_status> early_exits_;
   boost::asio::signal_set child_signals_;
@@ -200,21 +307,19 @@ local_backend::~local_backend() {
 
 void local_backend::start(child_id id, spawn_spec spec, std::shared_ptr<sink> out) {
   auto one = std::make_shared<child>(core_->services(), id, out, spec);
-  loop_.post([c = core_, id, one] { c->add(id, one); });
-  // The order of these two posts is the order of the loop: `add` comes before the result.
-  auto lease = core_->rings()->acquire();
-  if (!lease) {
-    loop_.post([c = core_, id, out] {
-      c->launched(
-          id, out,
-          start_error{stage::limits, ENOBUFS, "ENOBUFS: no output ring left for another process"},
-          {});
-    });
-    return;
-  }
-  core_->starter().launch(std::move(spec), [c = core_, id, out, lease](spawn_result result) {
-    c->launched(id, out, std::move(result), lease);
+  auto order = std::make_shared<spawn_spec>(std::move(spec));
+  loop_.post([c = core_, id, order, out = std::move(out), one] {
+    c->start(id, std::move(*order), out, one);
   });
+}
+
+void local_backend::prepare(child_id id, spawn_spec spec) {
+  auto order = std::make_shared<spawn_spec>(std::move(spec));
+  loop_.post([c = core_, id, order] { c->prepare(id, std::move(*order)); });
+}
+
+void local_backend::discard(child_id id) {
+  loop_.post([c = core_, id] { c->discard(id); });
 }
 
 void local_backend::write(child_id id, std::uint64_t token, std::string data, bool eof) {

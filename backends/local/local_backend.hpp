@@ -35,6 +35,8 @@ class local_backend : public backend {
   local_backend(io_loop& loop, std::shared_ptr<arena> rings, local_options options = {});
   ~local_backend() override;
 
+  void prepare(child_id id, spawn_spec spec) override;
+  void discard(child_id id) override;
   void start(child_id id, spawn_spec spec, std::shared_ptr<sink> out) override;
   void write(child_id id, std::uint64_t token, std::string data, bool eof) override;
   void signal(child_id id, std::uint64_t token, int signal_number) override;

@@ -131,16 +131,18 @@ std::vector<tree_entry> tree_of(const snapshot& all, const tree_identity& identi
       }
     }
   }
+  const auto is_marked = [&](const process_row& row) {
+    return !row.marker.empty() &&
+           (row.marker == identity.marker || row.marker == identity.first_marker);
+  };
   const auto in_session = [&](const process_row& row) {
     return (row.sid == identity.pid || row.pgid == identity.pid) &&
            row.start_ticks >= identity.start_ticks &&
-           (session_valid || row.marker == identity.marker ||
-            identity.known.contains({row.pid, row.start_ticks}));
+           (session_valid || is_marked(row) || identity.known.contains({row.pid, row.start_ticks}));
   };
   std::unordered_set<int> members;
   for (const auto& row : all) {
-    if (&row == leader || (!identity.marker.empty() && row.marker == identity.marker) ||
-        in_session(row)) {
+    if (&row == leader || is_marked(row) || in_session(row)) {
       members.insert(row.pid);
     }
   }

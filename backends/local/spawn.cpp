@@ -146,6 +146,9 @@ start_error explain(const child_plan& plan, const spawn_spec& spec) {
 struct ends {
   unique_fd child_in;  // none: /dev/null
   unique_fd child_out;
+  unique_fd state;
+  unique_fd child_command;
+  unique_fd command;
   unique_fd output;
   unique_fd input;
 };
@@ -191,6 +194,44 @@ std::optional<start_error> open_pipes(const spawn_spec& spec, ends& e) {
     e.child_in.reset(in[0]);
     e.input.reset(in[1]);
     set_nonblocking(e.input.get());
+  }
+  return std::nullopt;
+}
+
+// A file in memory that holds `text`.
+unique_fd memory_file(const std::string& text) {
+  unique_fd file(::memfd_create("troupe-script", MFD_CLOEXEC));
+  for (std::size_t done = 0; file && done < text.size();) {
+    const auto n = ::write(file.get(), text.data() + done, text.size() - done);
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+    } else if (errno != EINTR) {
+      file.reset();
+    }
+  }
+  return file;
+}
+
+std::optional<start_error> open_scripts(const spawn_spec& spec, bool command_later, ends& e) {
+  if (!spec.state_script.empty()) {
+    e.state = memory_file(spec.state_script);
+    if (!e.state) {
+      return limit_error(errno, "creating a memory file");
+    }
+  }
+  if (command_later) {
+    int pipe[2];
+    if (::pipe2(pipe, O_CLOEXEC) != 0) {
+      return limit_error(errno, "creating a pipe");
+    }
+    e.child_command.reset(pipe[0]);
+    e.command.reset(pipe[1]);
+    set_nonblocking(e.command.get());
+  } else if (!spec.command_script.empty()) {
+    e.child_command = memory_file(spec.command_script);
+    if (!e.child_command) {
+      return limit_error(errno, "creating a memory file");
+    }
   }
   return std::nullopt;
 }
@@ -268,26 +309,28 @@ spawner::~spawner() {
 
 // The slots are taken early, when low numbers are free; later starts only replace what they hold.
 bool spawner::reserve_slots() {
+  constexpr int lowest = static_cast<int>(state_descriptor) + 1;
   if (!null_) {
     null_.reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (null_ && null_.get() < 3) {
-      null_.reset(::fcntl(null_.get(), F_DUPFD_CLOEXEC, 3));
+    if (null_ && null_.get() < lowest) {
+      null_.reset(::fcntl(null_.get(), F_DUPFD_CLOEXEC, lowest));
     }
   }
-  for (auto* slot : {&in_slot_, &out_slot_}) {
+  for (auto* slot : {&in_slot_, &out_slot_, &state_slot_, &command_slot_}) {
     if (null_ && !*slot) {
-      slot->reset(::fcntl(null_.get(), F_DUPFD_CLOEXEC, 3));
+      slot->reset(::fcntl(null_.get(), F_DUPFD_CLOEXEC, lowest));
     }
   }
-  return null_ && in_slot_ && out_slot_;
+  return null_ && in_slot_ && out_slot_ && state_slot_ && command_slot_;
 }
 
 void spawner::clear_slots() noexcept {
-  ::dup3(null_.get(), out_slot_.get(), O_CLOEXEC);
-  ::dup3(null_.get(), in_slot_.get(), O_CLOEXEC);
+  for (const auto* slot : {&in_slot_, &out_slot_, &state_slot_, &command_slot_}) {
+    ::dup3(null_.get(), slot->get(), O_CLOEXEC);
+  }
 }
 
-spawn_result spawner::spawn(const spawn_spec& spec) {
+spawn_result spawner::spawn(const spawn_spec& spec, bool command_later) {
   auto program = resolve(spec);
   if (auto* error = std::get_if<start_error>(&program)) {
     return std::move(*error);
@@ -299,11 +342,24 @@ spawn_result spawner::spawn(const spawn_spec& spec) {
   if (auto error = spec.pty ? open_terminal(spec, e) : open_pipes(spec, e)) {
     return std::move(*error);
   }
+  if (auto error = open_scripts(spec, command_later, e)) {
+    return std::move(*error);
+  }
   const int in = spec.pty ? e.child_out.get() : e.child_in ? e.child_in.get() : null_.get();
   ::dup3(in, in_slot_.get(), O_CLOEXEC);
   ::dup3(e.child_out.get(), out_slot_.get(), O_CLOEXEC);
+  const bool has_state = static_cast<bool>(e.state);
+  const bool has_command = static_cast<bool>(e.child_command);
+  if (has_state) {
+    ::dup3(e.state.get(), state_slot_.get(), O_CLOEXEC);
+  }
+  if (has_command) {
+    ::dup3(e.child_command.get(), command_slot_.get(), O_CLOEXEC);
+  }
   e.child_in.reset();
   e.child_out.reset();
+  e.state.reset();
+  e.child_command.reset();
 
   auto argv = pointers(spec.argv);
   argv.push_back(nullptr);
@@ -328,8 +384,11 @@ spawn_result spawner::spawn(const spawn_spec& spec) {
   plan.cwd = spec.cwd.c_str();
   plan.in = in_slot_.get();
   plan.out = out_slot_.get();
+  plan.state = has_state ? state_slot_.get() : -1;
+  plan.command = has_command ? command_slot_.get() : -1;
   plan.pty = spec.pty;
-  plan.first_free = static_cast<unsigned>(std::max(plan.in, plan.out)) + 1;
+  plan.first_free =
+      static_cast<unsigned>(std::max({plan.in, plan.out, plan.state, plan.command})) + 1;
   if (::getrlimit(RLIMIT_NOFILE, &plan.nofile) == 0) {
     plan.close_limit = static_cast<unsigned>(std::min<rlim_t>(plan.nofile.rlim_cur, 1U << 20));
     if (options_.nofile_soft) {
@@ -382,6 +441,7 @@ spawn_result spawner::spawn(const spawn_spec& spec) {
   child.pidfd.reset(pidfd);
   child.output = std::move(e.output);
   child.input = std::move(e.input);
+  child.command = std::move(e.command);
   return child;
 }
 

@@ -56,6 +56,10 @@ struct spawned {
   unique_fd output;
   /// Write end of the stdin pipe, if one was asked for.
   unique_fd input;
+  /// The marker it was started with, where that is not its own (a prepared child).
+  std::string first_marker;
+  /// Write end of the child's descriptor 8, if its command is to be given later.
+  unique_fd command;
 };
 
 struct spawn_options {
@@ -77,7 +81,8 @@ class spawner {
   spawner(const spawner&) = delete;
   spawner& operator=(const spawner&) = delete;
 
-  spawn_result spawn(const spawn_spec& spec);
+  /// `command_later`: descriptor 8 of the child is a pipe, to be written to afterwards.
+  spawn_result spawn(const spawn_spec& spec, bool command_later = false);
 
  private:
   bool reserve_slots();
@@ -88,6 +93,8 @@ class spawner {
   unique_fd null_;
   unique_fd in_slot_;
   unique_fd out_slot_;
+  unique_fd state_slot_;
+  unique_fd command_slot_;
 };
 
 /// "ENOENT"; "errno 4711" for one without a name.

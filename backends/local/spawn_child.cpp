@@ -39,6 +39,15 @@ constexpr int last_signal = 64;
   }
 }
 
+TROUPE_UNINSTRUMENTED void close_between(const child_plan& plan, unsigned first,
+                                         unsigned last) noexcept {
+  if (::syscall(SYS_close_range, first, last, 0U) != 0) {
+    for (unsigned fd = first; fd < plan.close_limit && fd <= last; ++fd) {
+      ::syscall(SYS_close, fd);
+    }
+  }
+}
+
 TROUPE_UNINSTRUMENTED void take_descriptors(child_plan& plan) noexcept {
   if (plan.shared && ::syscall(SYS_close_range, plan.first_free, ~0U, CLOSE_RANGE_UNSHARE) != 0) {
     give_up(plan, stage::none);  // errno alone: the parent tries again without sharing
@@ -51,11 +60,23 @@ TROUPE_UNINSTRUMENTED void take_descriptors(child_plan& plan) noexcept {
       ::syscall(SYS_dup3, plan.out, 2, 0) < 0) {
     give_up(plan, stage::limits);
   }
-  if (::syscall(SYS_close_range, 3U, ~0U, 0U) != 0) {
-    for (unsigned fd = 3; fd < plan.close_limit; ++fd) {
-      ::syscall(SYS_close, fd);
-    }
+  // The slots are above the scripts' descriptors, so nothing is overwritten that is still needed.
+  if ((plan.state >= 0 && ::syscall(SYS_dup3, plan.state, state_descriptor, 0) < 0) ||
+      (plan.command >= 0 && ::syscall(SYS_dup3, plan.command, command_descriptor, 0) < 0)) {
+    give_up(plan, stage::limits);
   }
+  unsigned first = 3;
+  if (plan.command >= 0 || plan.state >= 0) {
+    close_between(plan, 3, command_descriptor - 1);
+    if (plan.command < 0) {
+      ::syscall(SYS_close, command_descriptor);
+    }
+    if (plan.state < 0) {
+      ::syscall(SYS_close, state_descriptor);
+    }
+    first = state_descriptor + 1;
+  }
+  close_between(plan, first, ~0U);
 }
 
 // Handlers must be gone before the mask is: they would run in the parent's memory.

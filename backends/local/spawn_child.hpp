@@ -16,6 +16,9 @@ struct child_plan {
   const char* cwd = nullptr;
   int in = -1;
   int out = -1;
+  /// To become descriptors 9 and 8; -1: none.
+  int state = -1;
+  int command = -1;
   bool pty = false;
   /// The descriptor table is still the parent's: take an own copy below `first_free` first.
   bool shared = false;
@@ -28,6 +31,10 @@ struct child_plan {
   stage failed_stage = stage::none;
   int failed_errno = 0;
 };
+
+/// Where a shell finds its scripts. Slots lie above.
+inline constexpr unsigned command_descriptor = 8;
+inline constexpr unsigned state_descriptor = 9;
 
 /// The child's first function (`arg` is its child_plan). Never returns.
 int run_child(void* arg) noexcept;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,6 +18,17 @@ namespace fs = std::filesystem;
 namespace {
 
 std::once_flag types_once;
+
+/// The login files of whoever runs the tests are not part of them.
+void use_empty_home() {
+  static std::string path = (fs::temp_directory_path() / "troupe-test-home-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) return;
+  ::setenv("HOME", path.c_str(), 1);
+  std::atexit([] {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  });
+}
 
 std::string slurp(const fs::path& path) {
   std::ifstream in{path, std::ios::binary};
@@ -46,7 +58,10 @@ options host::quick_options() {
 }
 
 host::host(options opts) {
-  std::call_once(types_once, init_types);
+  std::call_once(types_once, [] {
+    init_types();
+    use_empty_home();
+  });
   config_ = std::make_unique<node_config>();
   system_ = std::make_unique<caf::actor_system>(*config_);
   runtime_ = std::make_unique<runtime>(*system_, std::move(opts));

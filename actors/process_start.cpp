@@ -1,0 +1,96 @@
+// From the environment's order to a child that runs, and from its end back to the environment.
+#include <cstring>
+#include <utility>
+
+#include "troupe/actors/process.hpp"
+
+namespace troupe {
+
+void process_state::on_launch(launch_order order) {
+  launched_ = true;
+  environment_ = std::move(order.environment);
+  start_cwd_ = cwd_ = std::move(order.start_cwd);
+  report_path_ = std::move(order.report_path);
+  own_workdir_ = order.own_workdir;
+  if (exit_) {
+    // Ended before it was launched (deadline, kill, interrupt): nothing runs.
+    if (order.spec.prepared != 0) services_->backend->discard(order.spec.prepared);
+    leave_environment();
+    leave_if_done();
+    return;
+  }
+  if (order.failure) {
+    fail_start(std::move(*order.failure));
+    return;
+  }
+  services_->backend->start(
+      child_, std::move(order.spec),
+      make_actor_sink(loop_listener_actor{caf::actor_cast<process_actor>(self_)}));
+}
+
+void process_state::on(const backends::start_info& info) {
+  pid_ = info.pid;
+  status_ = process_status::running;
+  output_.attach(info.output);
+  compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
+  services_->numbers->started(caf::make_timestamp() - started_at_);
+  begin_heartbeat();
+  services_->numbers->started(caf::make_timestamp() - started_at_);
+  begin_heartbeat();
+  for (auto& promise : std::exchange(waiters_.starts, {})) {
+    promise.deliver(start_result{request_.id, pid_, std::nullopt});
+  }
+  if (cause_) return;  // a kill came before the start was known; the ladder is on its way
+  if (!request_.stdin_data.empty() || request_.stdin_close) {
+    services_->backend->write(child_, 0, std::exchange(request_.stdin_data, {}),
+                              request_.stdin_close);
+  }
+}
+
+void process_state::on(const backends::start_error& error) {
+  start_failure failure;
+  failure.stage = static_cast<start_stage>(error.where);
+  failure.error_number = error.error_number;
+  if (const char* text = error.error_number != 0 ? strerrorname_np(error.error_number) : nullptr) {
+    failure.error_name = text;
+  }
+  failure.text = error.text;
+  fail_start(std::move(failure));
+}
+
+void process_state::fail_start(start_failure failure) {
+  exit_info end;
+  end.reason = finish_reason::failed_to_start;
+  end.failure = std::move(failure);
+  exit_ = std::move(end);
+  leave_environment();
+  report_end();
+}
+
+void process_state::end_unstarted() {
+  exit_info end;
+  end.reason = cause_->reason;
+  end.source = cause_->source;
+  exit_ = std::move(end);
+  report_end();
+}
+
+void process_state::take_report() {
+  // Of a command that became a background process nobody waits for what it leaves.
+  if (!report_path_.empty() && request_.foreground) {
+    if (const auto bytes = services_->run_dir->take(report_path_)) report_ = parse_report(*bytes);
+    report_path_.clear();
+  }
+  leave_environment();
+}
+
+void process_state::leave_environment() {
+  // Sent before the end is told to anybody, so the next command of the caller finds what this one
+  // left.
+  if (environment_) {
+    compat::send(self_, environment_, command_left{report_, request_.env, own_workdir_});
+    environment_ = nullptr;
+  }
+}
+
+}  // namespace troupe
