@@ -1,5 +1,5 @@
 # The CTest entry install_consumer: installs the build into its own tree, then configures, builds
-# and runs tests/install/ against it, as a stranger's project would.
+# and runs tests/install/ (that is, examples/embed.cpp) against it, as a stranger's project would.
 file(REMOVE_RECURSE "${WORK_DIR}")
 set(flags "")
 if(SANITIZE)
@@ -17,4 +17,11 @@ step(
   "-DTroupe_ROOT=${WORK_DIR}/prefix"
 )
 step("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
-step("${WORK_DIR}/build/host")
+
+execute_process(
+  COMMAND "${WORK_DIR}/build/host" OUTPUT_VARIABLE said COMMAND_ECHO STDOUT
+  COMMAND_ERROR_IS_FATAL ANY
+)
+if(NOT said MATCHES "^hello\n-> exit code 7\nproc_[0-9a-f]+ said 'ready'\n$")
+  message(FATAL_ERROR "the host said something else:\n${said}")
+endif()
