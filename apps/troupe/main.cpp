@@ -2,10 +2,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "troupe/actors/runtime.hpp"
+#include "troupe/backends/child_environment.hpp"
 #include "troupe/frontends/cli/commands.hpp"
 
 namespace {
@@ -80,9 +84,26 @@ CLI::App* add_node(CLI::App& app, node_arguments& args) {
   return cmd;
 }
 
+class embedded_core final : public core {
+ public:
+  embedded_core(caf::actor_system& system, const troupe::options& opts) : runtime_(system, opts) {}
+  const troupe::registry_actor& registry() const override { return runtime_.registry(); }
+  std::vector<std::string> losses() const override { return runtime_.journal_losses(); }
+  void shutdown() override { runtime_.shutdown(); }
+
+ private:
+  troupe::runtime runtime_;
+};
+
+std::unique_ptr<core> start_core(caf::actor_system& system, const troupe::options& opts) {
+  return std::make_unique<embedded_core>(system, opts);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Before any thread: what children must not see is closed to them, also in our own memory.
+  troupe::backends::close_own_environment({});
   CLI::App app{description, "troupe"};
   app.footer(examples);
   app.set_version_flag("--version", "troupe " TROUPE_VERSION);
@@ -98,12 +119,12 @@ int main(int argc, char** argv) {
   auto* node = add_node(app, node_args);
   CLI11_PARSE(app, argc, argv);
   troupe::init_types();
-  if (mcp->parsed()) return run_mcp(mcp_args);
-  if (run->parsed()) return run_command(run_args);
-  if (node->parsed()) return run_node(node_args);
+  if (mcp->parsed()) return run_mcp(mcp_args, start_core);
+  if (run->parsed()) return run_command(run_args, start_core);
+  if (node->parsed()) return run_node(node_args, start_core);
   if (demo->parsed()) {
     bool color = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-    return run_demo({color});
+    return run_demo({color}, start_core);
   }
   return EXIT_FAILURE;
 }

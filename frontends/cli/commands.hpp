@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "troupe/frontends/cli/core.hpp"
+
 namespace troupe::cli {
 
 /// `troupe mcp`: the Model Context Protocol on stdin and stdout.
@@ -18,7 +20,7 @@ struct mcp_arguments {
   std::string log_level = "warning";
   std::uint64_t max_frame_bytes = 16 << 20;
 };
-int run_mcp(const mcp_arguments& args);
+int run_mcp(const mcp_arguments& args, const core_factory& make_core);
 
 /// `troupe run -- CMD…`: one command, its output live, its exit code as ours.
 struct run_arguments {
@@ -28,13 +30,13 @@ struct run_arguments {
   std::string workdir;
   bool pty = false;
 };
-int run_command(const run_arguments& args);
+int run_command(const run_arguments& args, const core_factory& make_core);
 
 /// `troupe demo`: a guided half-minute on real processes.
 struct demo_arguments {
   bool color = false;
 };
-int run_demo(const demo_arguments& args);
+int run_demo(const demo_arguments& args, const core_factory& make_core);
 
 /// `troupe node`: the registry for other processes, over mutual TLS.
 struct node_arguments {
@@ -46,6 +48,6 @@ struct node_arguments {
   std::string key;
   std::string ca;
 };
-int run_node(const node_arguments& args);
+int run_node(const node_arguments& args, const core_factory& make_core);
 
 }  // namespace troupe::cli

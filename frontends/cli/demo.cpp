@@ -13,7 +13,6 @@
 
 #include <caf/actor_system.hpp>
 
-#include "troupe/actors/runtime.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/frontends/cli/blocking_client.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -262,18 +261,18 @@ class demo {
 
 }  // namespace
 
-int run_demo(const demo_arguments& args) try {
+int run_demo(const demo_arguments& args, const core_factory& make_core) try {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
   config.troupe_options.adopt_orphans = true;
   caf::actor_system system{config};
-  runtime node{system, config.troupe_options};
+  const auto node = make_core(system, config.troupe_options);
   caller who;
   who.session = "demo";
   who.turn = "demo";
-  blocking_client client{system, node.registry(), who};
+  blocking_client client{system, node->registry(), who};
   std::atomic<bool> stopped{false};
-  signal_thread watch{signals, [&, registry = node.registry()](int) {
+  signal_thread watch{signals, [&, registry = node->registry()](int) {
                         stopped = true;
                         compat::anon_send(registry, interrupt_atom_v, who);
                       }};

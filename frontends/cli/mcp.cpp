@@ -9,7 +9,6 @@
 
 #include <caf/actor_system.hpp>
 
-#include "troupe/actors/runtime.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -36,7 +35,7 @@ std::shared_ptr<spdlog::logger> make_logger(const mcp_arguments& args) {
 
 }  // namespace
 
-int run_mcp(const mcp_arguments& args) {
+int run_mcp(const mcp_arguments& args, const core_factory& make_core) {
   std::shared_ptr<spdlog::logger> logger;
   try {
     logger = make_logger(args);
@@ -52,13 +51,13 @@ int run_mcp(const mcp_arguments& args) {
     config.troupe_options.state_dir = usable_state_dir(problem);
     if (!problem.empty()) logger->warn("{}; events do not outlive this program", problem);
     caf::actor_system system{config};
-    runtime node{system, config.troupe_options};
-    for (const auto& loss : node.journal_losses()) logger->warn("event journal: {}", loss);
+    const auto node = make_core(system, config.troupe_options);
+    for (const auto& loss : node->losses()) logger->warn("event journal: {}", loss);
     mcp::server_settings settings;
     settings.session = args.session;
     settings.version = args.version;
     settings.max_frame_bytes = args.max_frame_bytes;
-    mcp::server server{tools::tool_set{system, node.registry(), config.troupe_options},
+    mcp::server server{tools::tool_set{system, node->registry(), config.troupe_options},
                        std::move(settings),
                        STDIN_FILENO,
                        STDOUT_FILENO,
@@ -66,7 +65,7 @@ int run_mcp(const mcp_arguments& args) {
                        logger};
     logger->info("troupe {} serves MCP as session '{}'", args.version, args.session);
     server.serve();
-    node.shutdown();
+    node->shutdown();
     server.finish();
   } catch (const std::exception& error) {
     logger->error("{}", error.what());

@@ -18,8 +18,6 @@
 #include <caf/openssl/publish.hpp>
 #include <caf/scoped_actor.hpp>
 
-#include "troupe/actors/runtime.hpp"
-#include "troupe/backends/child_environment.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -62,7 +60,7 @@ void end_at_the_latest(const options& opts) {
   ::alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(limit).count()));
 }
 
-int serve(const listen_address& address, const tls_files& files) {
+int serve(const listen_address& address, const tls_files& files, const core_factory& make_core) {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
   configure(config, files.copies());
@@ -70,11 +68,11 @@ int serve(const listen_address& address, const tls_files& files) {
   config.troupe_options.state_dir = usable_state_dir(problem);
   if (!problem.empty()) std::fprintf(stderr, "troupe node: %s\n", problem.c_str());
   caf::actor_system system{config};
-  runtime node{system, config.troupe_options};
-  for (const auto& loss : node.journal_losses()) {
+  const auto node = make_core(system, config.troupe_options);
+  for (const auto& loss : node->losses()) {
     std::fprintf(stderr, "troupe node: event journal: %s\n", loss.c_str());
   }
-  auto gate = spawn_registry_gate(system, node.registry());
+  auto gate = spawn_registry_gate(system, node->registry());
   // A peer is trusted and can end actors. Without its gate a node serves nobody, so it ends as well.
   std::atomic<bool> ending = false;
   gate->attach_functor([&ending] {
@@ -96,7 +94,7 @@ int serve(const listen_address& address, const tls_files& files) {
   end_at_the_latest(config.troupe_options);
   ending = true;
   if (port) static_cast<void>(system.middleman().close(*port));
-  node.shutdown();
+  node->shutdown();
   caf::scoped_actor self{system};
   compat::anon_send_exit(gate, caf::exit_reason::user_shutdown);
   self->wait_for(gate);
@@ -105,15 +103,14 @@ int serve(const listen_address& address, const tls_files& files) {
 
 }  // namespace
 
-int run_node(const node_arguments& args) {
+int run_node(const node_arguments& args, const core_factory& make_core) {
   try {
-    backends::close_own_environment({});
     const auto address = parse_listen_address(args.listen);
     const tls_files files{{args.cert, args.key, args.ca}};
     caf::io::middleman::init_global_meta_objects();
     caf::openssl::manager::init_global_meta_objects();
     isolate_tls_connections();
-    return serve(address, files);
+    return serve(address, files, make_core);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "troupe node: %s\n", error.what());
     return 1;

@@ -9,7 +9,6 @@
 
 #include <caf/actor_system.hpp>
 
-#include "troupe/actors/runtime.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/frontends/cli/blocking_client.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -105,7 +104,7 @@ int exit_code(const exit_info& end) {
 
 }  // namespace
 
-int run_command(const run_arguments& args) try {
+int run_command(const run_arguments& args, const core_factory& make_core) try {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
   // Whoever follows does not hold the process back, so a burst must fit into memory until stdout has
@@ -115,11 +114,11 @@ int run_command(const run_arguments& args) try {
   config.troupe_options.retained_bytes = burst_bytes / 2;
   config.troupe_options.adopt_orphans = true;
   caf::actor_system system{config};
-  runtime node{system, config.troupe_options};
+  const auto node = make_core(system, config.troupe_options);
   caller who;
   who.session = "run";
   who.turn = "run";
-  blocking_client client{system, node.registry(), who};
+  blocking_client client{system, node->registry(), who};
   auto request = request_of(args);
   // A background process of ours, not a foreground command: those are forgotten with their answer,
   // and a slow stdout would lose their last output.
@@ -129,7 +128,7 @@ int run_command(const run_arguments& args) try {
     return 126;
   }
   if (started->failure) return start_failed(*started->failure);
-  auto kill_it = [&, registry = node.registry()](int) {
+  auto kill_it = [&, registry = node->registry()](int) {
     kill_options how;
     how.reason = finish_reason::interrupted;
     how.source = "interrupt";
