@@ -29,7 +29,8 @@ std::string how_it_ended(const exit_info& end) {
       return "terminated at its time limit" +
              (end.signal != 0 ? " (" + signal() + ")" : std::string{});
     case finish_reason::interrupted:
-      return "terminated by an interrupt" + (end.signal != 0 ? " (" + signal() + ")" : std::string{});
+      return "terminated by an interrupt" +
+             (end.signal != 0 ? " (" + signal() + ")" : std::string{});
     case finish_reason::failed_to_start:
       return "could not be started";
     case finish_reason::lost:
