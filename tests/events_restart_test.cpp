@@ -160,7 +160,6 @@ TEST_CASE("a node that works until it is killed", "[.writer]") {
   const char* dir = std::getenv("TROUPE_TEST_WRITER");
   REQUIRE(dir != nullptr);
   auto opts = kept_in(dir);
-  opts.shell = "sh";
   opts.sync_delay = 5ms;
   host h{opts};
   std::optional<std::uint64_t> after;

@@ -522,7 +522,6 @@ TEST_CASE("all ends of one second are told, in order") {
   const int count = scaled("TROUPE_TEST_ENDS", 300);
   temporary_dir dir;
   auto opts = host::quick_options();
-  opts.shell = "sh";
   opts.running_per_session = static_cast<std::size_t>(count) + 1;
   opts.state_dir = dir.path() + "/state";
   host h{opts};
