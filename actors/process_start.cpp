@@ -35,8 +35,6 @@ void process_state::on(const backends::start_info& info) {
   compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
   services_->numbers->started(caf::make_timestamp() - started_at_);
   begin_heartbeat();
-  services_->numbers->started(caf::make_timestamp() - started_at_);
-  begin_heartbeat();
   for (auto& promise : std::exchange(waiters_.starts, {})) {
     promise.deliver(start_result{request_.id, pid_, std::nullopt});
   }
