@@ -197,7 +197,7 @@ TEST_CASE("assignments of secret names are masked when an environment is printed
       {"password: hunter2\nuser: me", "password: ***\nuser: me"},
       {"  api_key: \"x y\"", "  api_key: \"***\""},
       {"{\"clientSecret\": \"abc\", \"id\": \"x\"}", "{\"clientSecret\": \"***\", \"id\": \"x\"}"},
-      {"//registry.npmjs.org/:_authToken=abc", "//registry.npmjs.org/:_authToken=***"},
+      {"//registry.example/:_authToken=abc", "//registry.example/:_authToken=***"},
       {"machine h login me password hunter2", "machine h login me password ***"},
       {"PWD=/x\nOLDPWD=/y\nKEYBOARD=us\nMONKEY=1\n", "PWD=/x\nOLDPWD=/y\nKEYBOARD=us\nMONKEY=1\n"},
       {"SSH_AUTH_SOCK=/tmp/x\nTOKENIZERS_PARALLELISM=false\nMAX_TOKENS=4096",
