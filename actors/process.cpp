@@ -54,6 +54,12 @@ process_state::~process_state() {
     compat::anon_send_exit(reports_->watcher, caf::exit_reason::user_shutdown);
     compat::anon_send_exit(reports_->heartbeat, caf::exit_reason::user_shutdown);
   }
+  if (waiters_.run && waiters_.run->spill) {
+    spill_job gone;
+    gone.id = request_.id;
+    gone.discard = true;
+    compat::anon_send(services_->spill, std::move(gone));
+  }
   if (!report_path_.empty()) services_->run_dir->remove(report_path_);
   services_->backend->release(child_);
 }
@@ -279,7 +285,7 @@ void process_state::take_output() {
           run->noise.feed(piece, run->clean);
           run->view.feed(run->clean, run->scratch);
         }
-        run->output.feed(run->scratch);
+        feed_run(run->scratch);
       }
       if (reports_ && reports_->matcher) reports_->matcher->feed(piece);
       for (std::size_t i = 0; i < waiters_.waits.size();) {
@@ -295,7 +301,7 @@ void process_state::take_output() {
     }
   }
   if (reports_) send_matches();
-  if (output_.trim()) services_->backend->resume(child_);
+  make_room();
   answer_follows();
 }
 
@@ -334,7 +340,7 @@ void process_state::settle_everything() {
 void process_state::leave_if_done() {
   // A background process stays until its retention is over, so that its result can be read and its
   // descendants can be killed. A foreground command and a failed start leave nothing behind.
-  if (!finished() || kill_under_way_ || !launched_) return;
+  if (!finished() || kill_under_way_ || !launched_ || open_answers_ > 0) return;
   if (forgotten_ || exit_->failure || (request_.foreground && exit_->descendants.empty())) {
     self_->quit();
   }

@@ -3,7 +3,8 @@
 // registry. The state class holds named handlers; `make_behavior` is a thin table.
 //
 // Files: process_start.cpp (from the environment to the child), process.cpp (life), process_wait.cpp (who waits for what), process_view.cpp (what is shown),
-// process_act.cpp (kill, signal, stdin, ownership), process_events.cpp (what is told unasked).
+// process_act.cpp (kill, signal, stdin, ownership), process_spill.cpp (output for the result and for
+// the disk), process_events.cpp (what is told unasked).
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,7 @@
 #include "troupe/actors/metrics.hpp"
 #include "troupe/actors/output.hpp"
 #include "troupe/actors/run_directory.hpp"
+#include "troupe/actors/spill.hpp"
 #include "troupe/actors/waiters.hpp"
 #include "troupe/actors/watch_matcher.hpp"
 #include "troupe/actors/watcher.hpp"
@@ -55,6 +57,7 @@ struct process_services {
   std::shared_ptr<backends::backend> backend;
   registry_internal_actor registry;
   events_actor events;
+  spill_actor spill;
   std::shared_ptr<const metrics> numbers;
   /// Names of children, unique per backend.
   backends::child_id next_child() const {
@@ -124,6 +127,16 @@ class process_state {
   void answer_follows();
   void leave_foreground();
   wait_result make_wait_result(wait_status how) const;
+
+  // -- output of a foreground command (process_spill.cpp) --
+  void feed_run(std::string_view text);
+  void begin_spill(run_wait& run);
+  spill_job next_spill(spill_feed& feed) const;
+  void push_spill(const std::shared_ptr<spill_feed>& feed);
+  void go_on(const std::shared_ptr<spill_feed>& feed);
+  void make_room();
+  void lose_spill(spill_feed& feed, const caf::error& error);
+  void answer_with_file(std::unique_ptr<run_wait> run, run_result result);
 
   // -- showing (process_view.cpp) --
   process_summary summary(std::size_t preview_chars) const;
@@ -198,6 +211,7 @@ class process_state {
   std::chrono::steady_clock::time_point kill_began_;
 
   std::unique_ptr<process_reports> reports_;  ///< null in processes that have nothing to watch
+  std::size_t open_answers_ = 0;  ///< results that wait for their file
   bool forgotten_ = false;                    ///< the registry keeps it no more
   bool promised_ = false;                     ///< the events actor expects a completion
   bool completion_open_ = false;  ///< its completion is told to those who did not see it

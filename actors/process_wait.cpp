@@ -54,7 +54,9 @@ void process_state::answer_run(run_status how) {
     run->view.feed(run->clean, run->scratch);
   }
   if (exit_) run->view.finish(run->scratch);
-  run->output.feed(run->scratch);
+  waiters_.run = std::move(run);
+  feed_run(waiters_.run->scratch);
+  run = std::exchange(waiters_.run, nullptr);
   std::string suffix;
   const std::string lead = run->output.total_chars() > 0 ? "\n" : "";
   if (how == run_status::timed_out) {
@@ -70,6 +72,7 @@ void process_state::answer_run(run_status how) {
   result.output_omitted_chars = run->output.omitted_chars(suffix.size());
   result.truncated = result.output_omitted_chars > 0;
   result.output_total_bytes = output_.end();
+  if (result.truncated && !run->spill) begin_spill(*run);
   if (report_) {
     if (report_->cwd != start_cwd_) result.cwd = report_->cwd;
     if (report_->start_cwd != start_cwd_) {
@@ -79,7 +82,7 @@ void process_state::answer_run(run_status how) {
     if (report_->pipestatus.size() > 1) result.pipestatus = report_->pipestatus;
   }
   shown_to_ = output_.end();
-  run->promise.deliver(std::move(result));
+  answer_with_file(std::move(run), std::move(result));
 }
 
 wait_result process_state::make_wait_result(wait_status how) const {

@@ -60,6 +60,8 @@ registry_state::registry_state(registry_internal_actor::pointer self,
   services_->loop = std::move(loop);
   services_->backend = std::move(backend);
   services_->events = std::move(events);
+  services_->spill = self_->spawn<spill_actor::stateful_impl<spill_state>, caf::detached>(
+      opts_, &persistence::real_files());
   services_->numbers = std::move(numbers);
   services_->registry = caf::actor_cast<registry_internal_actor>(self_);
   std::error_code ignored;
@@ -68,6 +70,7 @@ registry_state::registry_state(registry_internal_actor::pointer self,
 }
 
 registry_state::~registry_state() {
+  compat::anon_send_exit(services_->spill, caf::exit_reason::user_shutdown);
   if (retention_timer_ != 0) services_->loop->cancel(retention_timer_);
   for (auto& [id, process] : processes_) {
     compat::anon_send_exit(process.handle, caf::exit_reason::user_shutdown);

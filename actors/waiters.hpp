@@ -10,6 +10,7 @@
 
 #include <caf/typed_response_promise.hpp>
 
+#include "troupe/actors/spill.hpp"
 #include "troupe/actors/until_matcher.hpp"
 #include "troupe/messages/records.hpp"
 #include "troupe/text/noise.hpp"
@@ -26,6 +27,7 @@ struct run_wait {
   text::noise_filter noise;
   text::stream_view view;
   text::head_tail output;
+  std::shared_ptr<spill_feed> spill;  ///< null: nothing was left out yet
   std::string scratch;
   std::string clean;
 

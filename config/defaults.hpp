@@ -11,17 +11,23 @@ namespace troupe::defaults {
 using namespace std::chrono_literals;
 
 // -- output (behaviour 1, design 4) --
-inline constexpr std::size_t retained_bytes = 200'000;     // kept in memory per process
-inline constexpr std::size_t ring_bytes = 512 * 1024;      // retained + room to write ahead
-inline constexpr std::size_t preview_chars = 1'000;        // poll
-inline constexpr std::size_t list_preview_chars = 200;     // list, also of the command
-inline constexpr std::size_t tail_chars = 2'000;           // wait, kill, completion
-inline constexpr std::size_t foreground_chars = 50'000;    // terminal: head 40 %, tail 60 %
-inline constexpr std::size_t log_lines = 200;              // log, per answer
-inline constexpr std::size_t log_bytes = 100'000;          // log, byte cap beside the line cap
-inline constexpr std::size_t stdin_queue_bytes = 8 << 20;  // then would_block
-inline constexpr std::size_t pty_line_bytes = 4'095;       // canonical mode, N_TTY
-inline constexpr auto drain_limit = 50ms;                  // after the exit, never re-armed
+inline constexpr std::size_t retained_bytes = 200'000;             // kept in memory per process
+inline constexpr std::size_t ring_bytes = 512 * 1024;              // retained + room to write ahead
+inline constexpr std::size_t preview_chars = 1'000;                // poll
+inline constexpr std::size_t list_preview_chars = 200;             // list, also of the command
+inline constexpr std::size_t tail_chars = 2'000;                   // wait, kill, completion
+inline constexpr std::size_t foreground_chars = 50'000;            // terminal: head 40 %, tail 60 %
+inline constexpr std::uint64_t full_output_bytes = 64 << 20;       // one file, then a marker
+inline constexpr std::uint64_t full_output_total_bytes = 1 << 30;  // all of them together
+inline constexpr auto full_output_retention = 7 * 24h;
+inline constexpr std::size_t spill_chunk_bytes = 256 * 1024;  // handed to the store at once …
+inline constexpr std::size_t spill_chunks = 3;                // … and at most so many unanswered
+inline constexpr auto spill_limit = 30s;                      // a disk that takes longer has failed
+inline constexpr std::size_t log_lines = 200;                 // log, per answer
+inline constexpr std::size_t log_bytes = 100'000;             // log, byte cap beside the line cap
+inline constexpr std::size_t stdin_queue_bytes = 8 << 20;     // then would_block
+inline constexpr std::size_t pty_line_bytes = 4'095;          // canonical mode, N_TTY
+inline constexpr auto drain_limit = 50ms;                     // after the exit, never re-armed
 
 // -- limits (behaviour 1) --
 inline constexpr std::size_t running_per_session = 256;

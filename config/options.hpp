@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ struct options {
   std::size_t stdin_queue_bytes = defaults::stdin_queue_bytes;
   std::chrono::milliseconds drain_limit = defaults::drain_limit;
   bool redact = true;
+  /// The whole output of a foreground command whose result had to be cut is kept in a file, below
+  /// `state_dir` or, without one, in a private directory for temporary files.
+  std::uint64_t full_output_bytes = defaults::full_output_bytes;
+  std::uint64_t full_output_total_bytes = defaults::full_output_total_bytes;
+  std::chrono::milliseconds full_output_retention = defaults::full_output_retention;
 
   // limits
   std::size_t running_per_session = defaults::running_per_session;
@@ -97,3 +103,6 @@ struct options {
 };
 
 }  // namespace troupe
+
+  /// Told, in words, what went wrong without breaking anything. Called from any thread; may be null.
+  std::function<void(const std::string&)> warn;

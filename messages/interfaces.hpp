@@ -94,6 +94,12 @@ using store_actor = caf::typed_actor<
     // Everything written and synced.
     caf::result<void>(close_atom)>;
 
+/// Writes the whole output of foreground commands whose results had to be cut. Detached.
+using spill_actor = caf::typed_actor<
+    // The next part. Answers with the path of the file, and whether it is full, when the kernel has
+    // it; after an error there is no file.
+    caf::result<std::string, bool>(spill_job)>;
+
 /// One per process with watch patterns: decides which matches are told (behaviour 4).
 using watcher_actor = caf::typed_actor<
     // Matching lines; the answer asks for the next, unless it says that watching is over.

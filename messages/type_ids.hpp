@@ -28,6 +28,9 @@ struct environment_retired;
 /// leaves the process either.
 struct sync_job;
 
+/// Output on its way to a file (defined in actors/spill.hpp). Likewise.
+struct spill_job;
+
 /// Gets the events of a subscription, in order and one list at a time. Its answer acknowledges them:
 /// the next list comes after it.
 using event_handler_actor = caf::typed_actor<caf::result<void>(std::vector<event>)>;
@@ -134,6 +137,9 @@ CAF_ADD_ATOM(troupe, troupe, close_atom)
 CAF_ADD_ATOM(troupe, troupe, append_atom)
 CAF_ADD_ATOM(troupe, troupe, sync_atom)
 
+// The whole output of foreground commands.
+CAF_ADD_TYPE_ID(troupe, (troupe::spill_job))
+
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loop_event)
@@ -142,3 +148,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::launch_order)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::command_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::environment_retired)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::sync_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::spill_job)

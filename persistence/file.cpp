@@ -82,6 +82,24 @@ class real_file_system final : public file_system {
     return std::make_unique<real_appendable>(fd);
   }
 
+  std::unique_ptr<appendable> create_new(const std::string& path, std::error_code& ec) override {
+    const auto slash = path.rfind('/');
+    const auto dir = slash == path.npos ? std::string{"."} : path.substr(0, slash + (slash == 0));
+    const auto name = slash == path.npos ? path : path.substr(slash + 1);
+    const descriptor parent{::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    const int fd =
+        parent.ok()
+            ? ::openat(parent.get(), name.c_str(),
+                       O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
+            : -1;
+    if (fd < 0) {
+      ec = last_error();
+      return nullptr;
+    }
+    ec.clear();
+    return std::make_unique<real_appendable>(fd);
+  }
+
   std::string read_all(const std::string& path, std::error_code& ec) override {
     std::string bytes;
     const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -130,6 +148,33 @@ class real_file_system final : public file_system {
     ::closedir(handle);
     std::sort(names.begin(), names.end());
     return names;
+  }
+
+  std::vector<file_entry> regular_files(const std::string& dir, std::error_code& ec) override {
+    std::vector<file_entry> files;
+    DIR* handle = ::opendir(dir.c_str());
+    if (handle == nullptr) {
+      ec = last_error();
+      return files;
+    }
+    ec.clear();
+    while (const auto* entry = ::readdir(handle)) {
+      struct stat info {};
+      if (::fstatat(::dirfd(handle), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (!S_ISREG(info.st_mode)) continue;
+      files.push_back({entry->d_name, static_cast<std::uint64_t>(info.st_size),
+                       std::chrono::system_clock::from_time_t(info.st_mtime)});
+    }
+    ::closedir(handle);
+    return files;
+  }
+
+  std::error_code make_private_directory(const std::string& dir) override {
+    if (auto ec = make_directories(dir)) return ec;
+    struct stat info {};
+    if (::lstat(dir.c_str(), &info) != 0) return last_error();
+    if (S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 077) == 0) return {};
+    return {EPERM, std::generic_category()};
   }
 
   std::error_code make_directories(const std::string& dir) override {

@@ -3,6 +3,7 @@
 // Errors are errno values as std::error_code; nothing here throws. Calls may block on a disk.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,17 +30,32 @@ class file_lock {
   virtual ~file_lock() = default;
 };
 
+/// What is known of a file without opening it.
+struct file_entry {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::chrono::system_clock::time_point changed;
+};
+
 class file_system {
  public:
   virtual ~file_system() = default;
   /// Creates the file with mode 0600 if it does not exist. Null on errors.
   virtual std::unique_ptr<appendable> open_append(const std::string& path, std::error_code& ec) = 0;
+  /// Creates a file with mode 0600 that was not there: EEXIST if the name is taken, by whatever. Neither
+  /// the file nor its directory may be a symbolic link. Null on errors.
+  virtual std::unique_ptr<appendable> create_new(const std::string& path, std::error_code& ec) = 0;
   virtual std::string read_all(const std::string& path, std::error_code& ec) = 0;
   /// Replaces `to` if it exists.
   virtual std::error_code rename(const std::string& from, const std::string& to) = 0;
   virtual std::error_code unlink(const std::string& path) = 0;
   /// Names in a directory, without `.` and `..`, sorted.
   virtual std::vector<std::string> list(const std::string& dir, std::error_code& ec) = 0;
+  /// The regular files in a directory, in no order. Symbolic links are not followed.
+  virtual std::vector<file_entry> regular_files(const std::string& dir, std::error_code& ec) = 0;
+  /// As `make_directories`, and refuses (EPERM) a directory that is a symbolic link, belongs to
+  /// somebody else or is open to others.
+  virtual std::error_code make_private_directory(const std::string& dir) = 0;
   /// Creates a directory and its parents with mode 0700; no error if it exists.
   virtual std::error_code make_directories(const std::string& dir) = 0;
   /// Makes creations, renames and removals in `dir` permanent.

@@ -27,6 +27,19 @@ class faulty_files final : public persistence::file_system {
     if (!inner) return nullptr;
     return std::make_unique<file>(*this, std::move(inner));
   }
+  std::unique_ptr<persistence::appendable> create_new(const std::string& path,
+                                                      std::error_code& ec) override {
+    auto inner = real().create_new(path, ec);
+    if (!inner) return nullptr;
+    return std::make_unique<file>(*this, std::move(inner));
+  }
+  std::vector<persistence::file_entry> regular_files(const std::string& dir,
+                                                     std::error_code& ec) override {
+    return real().regular_files(dir, ec);
+  }
+  std::error_code make_private_directory(const std::string& dir) override {
+    return real().make_private_directory(dir);
+  }
   std::string read_all(const std::string& path, std::error_code& ec) override {
     return real().read_all(path, ec);
   }
