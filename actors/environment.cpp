@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "troupe/actors/run_directory.hpp"
+#include "troupe/text/sudo.hpp"
 
 namespace troupe {
 
@@ -199,10 +200,19 @@ void environment_state::launch(const launch_job& job) {
   spec.pty = request.pty;
   spec.rows = request.rows;
   spec.cols = request.cols;
-  spec.stdin_pipe = request.stdin_pipe || !request.stdin_data.empty() || request.stdin_close;
+  auto text = request.command;
+  const auto& password = services_->opts->sudo_password;
+  // On a terminal sudo asks by itself, and what we type there would be seen.
+  if (!password.empty() && !request.pty) {
+    auto sudo = text::sudo_reads_stdin(text);
+    text = std::move(sudo.command);
+    for (; sudo.passwords > 0; --sudo.passwords) order.stdin_lead += password + "\n";
+  }
+  spec.stdin_pipe = request.stdin_pipe || !request.stdin_data.empty() || request.stdin_close ||
+                    !order.stdin_lead.empty();
   if (is_bash()) {
     command_order command;
-    command.command = request.command;
+    command.command = std::move(text);
     command.process_id = request.id;
     command.cwd = order.start_cwd;
     command.fall_back = !order.own_workdir;
@@ -219,9 +229,9 @@ void environment_state::launch(const launch_job& job) {
     // A directory that was given is checked by the kernel at the start; the remembered one is the
     // script's, which can fall back.
     spec.cwd = order.own_workdir ? order.start_cwd : "/";
-    if (!order.failure) spec.prepared = take_warm(request);
+    if (!order.failure && order.stdin_lead.empty()) spec.prepared = take_warm(request);
   } else {
-    spec.argv = {what_.shell, "-c", request.command};
+    spec.argv = {what_.shell, "-c", std::move(text)};
     spec.env = child_env_->make(request.env, spec.marker);
     spec.cwd = order.start_cwd;
   }

@@ -28,6 +28,8 @@ struct launch_order {
   std::string start_cwd;
   /// Where its shell will report; empty: it will not.
   std::string report_path;
+  /// What stdin begins with: passwords that programs of the command will ask for.
+  std::string stdin_lead;
   /// The directory was given with the command, so where it ends is not remembered.
   bool own_workdir = false;
   /// The environment could not do it; nothing is started.

@@ -12,6 +12,10 @@ void process_state::on_launch(launch_order order) {
   start_cwd_ = cwd_ = std::move(order.start_cwd);
   report_path_ = std::move(order.report_path);
   own_workdir_ = order.own_workdir;
+  if (!order.stdin_lead.empty()) {
+    if (!request_.stdin_pipe && request_.stdin_data.empty()) request_.stdin_close = true;
+    request_.stdin_data.insert(0, order.stdin_lead);
+  }
   if (exit_) {
     // Ended before it was launched (deadline, kill, interrupt): nothing runs.
     if (order.spec.prepared != 0) services_->backend->discard(order.spec.prepared);

@@ -96,13 +96,16 @@ struct options {
   std::chrono::milliseconds environment_idle = defaults::environment_idle;
   /// Environments remembered at most; the one unused for longest is forgotten first.
   std::size_t environments_kept = defaults::environments_kept;
+  /// Given to `sudo` in commands, on stdin; empty: none. One line. The programs take it from
+  /// TROUPE_SUDO_PASSWORD as well.
+  std::string sudo_password;
   std::size_t launcher_threads = defaults::launcher_threads;
   /// Become a child subreaper and reap orphans. For programs that own their process; a host that
   /// has children of its own leaves it off.
   bool adopt_orphans = false;
-};
-
-}  // namespace troupe
 
   /// Told, in words, what went wrong without breaking anything. Called from any thread; may be null.
   std::function<void(const std::string&)> warn;
+};
+
+}  // namespace troupe

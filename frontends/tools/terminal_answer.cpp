@@ -3,6 +3,7 @@
 #include "troupe/frontends/tools/answer.hpp"
 #include "troupe/messages/errors.hpp"
 #include "troupe/text/exit_meaning.hpp"
+#include "troupe/text/sudo.hpp"
 #include "troupe/text/truncate.hpp"
 #include "troupe/text/utf8.hpp"
 
@@ -95,6 +96,7 @@ tool_answer terminal_answers::run(const spawn_request& request, const run_result
     case run_status::failed_to_start:
       break;
   }
+  if (text::sudo_auth_failed(request.command, x.output)) out["sudo_auth_failed"] = true;
   add_details(out, x);
   return {std::move(out), false};
 }
