@@ -3,6 +3,8 @@
 // of their own start from it.
 #pragma once
 
+#include <string>
+
 #include <caf/actor_system_config.hpp>
 
 #include "troupe/config/options.hpp"
@@ -12,6 +14,10 @@ namespace troupe {
 class node_config : public caf::actor_system_config {
  public:
   node_config();
+
+  /// Reads `file`; if it is empty, the default one if there is one (config/config_file.hpp). Throws
+  /// std::runtime_error with a sentence that names file and key.
+  void read(const std::string& file);
 
   /// What the registry is spawned with.
   troupe::options troupe_options;
