@@ -1,7 +1,9 @@
 // The `troupe` program: the command line in front of everything else.
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +12,7 @@
 
 #include "troupe/actors/runtime.hpp"
 #include "troupe/backends/child_environment.hpp"
+#include "troupe/config/node_config.hpp"
 #include "troupe/frontends/cli/commands.hpp"
 
 namespace {
@@ -29,8 +32,25 @@ constexpr const char* examples = R"(Examples:
 
 `troupe COMMAND --help` explains a command.)";
 
+void add_config(CLI::App* cmd, program_settings& program) {
+  cmd->add_option("--config", program.config_file,
+                  "Options of the node (default: ~/.config/troupe/troupe.conf, if there is one)");
+}
+
+/// Blocked variables that the configuration lets pass. Also finds what is wrong with it.
+std::vector<std::string> passing_variables(const program_settings& program) {
+  troupe::node_config config;
+  config.read(program.config_file);
+  auto names = config.troupe_options.env_pass;
+  for (const auto& environment : config.troupe_options.environments) {
+    names.insert(names.end(), environment.env_pass.begin(), environment.env_pass.end());
+  }
+  return names;
+}
+
 CLI::App* add_mcp(CLI::App& app, mcp_arguments& args) {
   auto* cmd = app.add_subcommand("mcp", "Serve the Model Context Protocol on stdin and stdout");
+  add_config(cmd, args.program);
   cmd->add_option("--session", args.session, "The session that owns what the client starts")
       ->capture_default_str();
   cmd->add_option("--log-file", args.log_file, "Write the log here instead of to stderr");
@@ -49,6 +69,7 @@ CLI::App* add_mcp(CLI::App& app, mcp_arguments& args) {
 
 CLI::App* add_run(CLI::App& app, run_arguments& args) {
   auto* cmd = app.add_subcommand("run", "Run one command and exit with its code");
+  add_config(cmd, args.program);
   cmd->add_option("--timeout", args.timeout_seconds, "End it after this many seconds (exit 124)")
       ->check(CLI::PositiveNumber);
   cmd->add_option("--workdir", args.workdir, "Working directory");
@@ -71,6 +92,7 @@ CLI::App* add_demo(CLI::App& app) {
 
 CLI::App* add_node(CLI::App& app, node_arguments& args) {
   auto* cmd = app.add_subcommand("node", "Let other processes use this node, over mutual TLS");
+  add_config(cmd, args.program);
   cmd->add_option("--listen", args.listen, "ADDRESS:PORT; port 0 lets the system choose one")
       ->required();
   cmd->add_option("--cert", args.cert, "Our certificate and its chain (PEM)")->required();
@@ -102,8 +124,6 @@ std::unique_ptr<core> start_core(caf::actor_system& system, const troupe::option
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before any thread: what children must not see is closed to them, also in our own memory.
-  troupe::backends::close_own_environment({});
   CLI::App app{description, "troupe"};
   app.footer(examples);
   app.set_version_flag("--version", "troupe " TROUPE_VERSION);
@@ -119,6 +139,17 @@ int main(int argc, char** argv) {
   auto* node = add_node(app, node_args);
   CLI11_PARSE(app, argc, argv);
   troupe::init_types();
+  auto* program = mcp->parsed()   ? &mcp_args.program
+                  : run->parsed() ? &run_args.program
+                                  : &node_args.program;
+  // Before any thread: what children must not see is closed to them, also in our own memory.
+  try {
+    const auto pass = demo->parsed() ? std::vector<std::string>{} : passing_variables(*program);
+    program->removed_variables = troupe::backends::close_own_environment(pass);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "troupe: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
   if (mcp->parsed()) return run_mcp(mcp_args, start_core);
   if (run->parsed()) return run_command(run_args, start_core);
   if (node->parsed()) return run_node(node_args, start_core);

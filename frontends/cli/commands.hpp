@@ -11,8 +11,17 @@
 
 namespace troupe::cli {
 
+/// What the program gives every subcommand that runs commands.
+struct program_settings {
+  /// Empty: the usual place (config/config_file.hpp).
+  std::string config_file;
+  /// Variables that are closed to children.
+  std::vector<std::string> removed_variables;
+};
+
 /// `troupe mcp`: the Model Context Protocol on stdin and stdout.
 struct mcp_arguments {
+  program_settings program;
   std::string version;
   std::string session = "default";
   /// Empty: stderr.
@@ -24,6 +33,7 @@ int run_mcp(const mcp_arguments& args, const core_factory& make_core);
 
 /// `troupe run -- CMD…`: one command, its output live, its exit code as ours.
 struct run_arguments {
+  program_settings program;
   /// One word: the command as it is. Several: a program and its arguments.
   std::vector<std::string> words;
   std::optional<double> timeout_seconds;
@@ -40,6 +50,7 @@ int run_demo(const demo_arguments& args, const core_factory& make_core);
 
 /// `troupe node`: the registry for other processes, over mutual TLS.
 struct node_arguments {
+  program_settings program;
   std::string version;
   /// `host:port`.
   std::string listen;

@@ -9,6 +9,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include "troupe/config/config_file.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -46,9 +47,13 @@ int run_mcp(const mcp_arguments& args, const core_factory& make_core) {
   try {
     signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
     node_config config;
+    config.read(args.program.config_file);
+    take_secrets(config.troupe_options, args.program.removed_variables);
+    config.troupe_options.warn = [logger](const std::string& text) { logger->warn("{}", text); };
     config.troupe_options.adopt_orphans = true;
     std::string problem;
-    config.troupe_options.state_dir = usable_state_dir(problem);
+    auto& state_dir = config.troupe_options.state_dir;
+    if (state_dir.empty()) state_dir = usable_state_dir(problem);
     if (!problem.empty()) logger->warn("{}; events do not outlive this program", problem);
     caf::actor_system system{config};
     const auto node = make_core(system, config.troupe_options);

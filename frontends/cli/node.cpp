@@ -18,6 +18,7 @@
 #include <caf/openssl/publish.hpp>
 #include <caf/scoped_actor.hpp>
 
+#include "troupe/config/config_file.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -34,13 +35,18 @@ namespace {
 constexpr auto shutdown_reserve = std::chrono::seconds{10};
 
 /// The order matters: options of a module are known only after it is loaded.
-void configure(node_config& config, const tls_paths& files) {
+void configure(node_config& config, const program_settings& program, const tls_paths& files) {
   config.load<caf::io::middleman>();
   config.load<caf::openssl::manager>();
+  config.read(program.config_file);
+  take_secrets(config.troupe_options, program.removed_variables);
   config.set("caf.openssl.certificate", files.cert);
   config.set("caf.openssl.key", files.key);
   config.set("caf.openssl.cafile", files.ca);
   config.troupe_options.adopt_orphans = true;
+  config.troupe_options.warn = [](const std::string& text) {
+    std::fprintf(stderr, "troupe node: %s\n", text.c_str());
+  };
 }
 
 /// Waits for a signal; returns its number, or 0 if the pipe broke.
@@ -60,12 +66,14 @@ void end_at_the_latest(const options& opts) {
   ::alarm(static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(limit).count()));
 }
 
-int serve(const listen_address& address, const tls_files& files, const core_factory& make_core) {
+int serve(const program_settings& program, const listen_address& address, const tls_files& files,
+          const core_factory& make_core) {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
-  configure(config, files.copies());
+  configure(config, program, files.copies());
   std::string problem;
-  config.troupe_options.state_dir = usable_state_dir(problem);
+  auto& state_dir = config.troupe_options.state_dir;
+  if (state_dir.empty()) state_dir = usable_state_dir(problem);
   if (!problem.empty()) std::fprintf(stderr, "troupe node: %s\n", problem.c_str());
   caf::actor_system system{config};
   const auto node = make_core(system, config.troupe_options);
@@ -110,7 +118,7 @@ int run_node(const node_arguments& args, const core_factory& make_core) {
     caf::io::middleman::init_global_meta_objects();
     caf::openssl::manager::init_global_meta_objects();
     isolate_tls_connections();
-    return serve(address, files, make_core);
+    return serve(args.program, address, files, make_core);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "troupe node: %s\n", error.what());
     return 1;

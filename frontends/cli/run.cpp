@@ -9,6 +9,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include "troupe/config/config_file.hpp"
 #include "troupe/config/node_config.hpp"
 #include "troupe/frontends/cli/blocking_client.hpp"
 #include "troupe/frontends/cli/commands.hpp"
@@ -107,6 +108,8 @@ int exit_code(const exit_info& end) {
 int run_command(const run_arguments& args, const core_factory& make_core) try {
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
+  config.read(args.program.config_file);
+  take_secrets(config.troupe_options, args.program.removed_variables);
   // Whoever follows does not hold the process back, so a burst must fit into memory until stdout has
   // taken it. The rings are address space until they are used.
   config.troupe_options.running_per_node = 1;
