@@ -278,7 +278,7 @@ void process_state::take_output() {
       if (piece.empty()) continue;
       if (auto* run = waiters_.run.get()) {
         run->scratch.clear();
-        if (request_.pty) {
+        if (request_.pty || run->noise.passing()) {
           run->view.feed(piece, run->scratch);
         } else {
           run->clean.clear();
