@@ -58,6 +58,7 @@ environment_state::environment_state(environment_actor::pointer self,
       child_env_(make_child_environment(*services_, what_)),
       cwd_(what_.cwd.empty() ? services_->default_cwd : expand(what_.cwd)),
       last_used_(backends::io_loop::clock::now()) {
+  shell_.set_base(child_env_->base_names());
   if (memory) {
     shell_ = memory->shell;
     cwd_ = memory->cwd;
@@ -245,7 +246,7 @@ void environment_state::on_left(const command_left& what) {
   if (!what.report) return;
   const auto given = [&](std::string_view variable) {
     return std::any_of(what.env.begin(), what.env.end(), [&](const std::string& entry) {
-      return std::string_view{entry}.substr(0, entry.find('=')).ends_with(variable);
+      return backends::plain_name(entry) == variable;
     });
   };
   shell_.update(*what.report, [&](std::string_view variable) {

@@ -81,11 +81,11 @@ process_output::range process_output::take_new() {
   return fresh;
 }
 
-bool process_output::trim() {
+bool process_output::trim(std::uint64_t hold) {
   if (!lease_) return false;
   const auto& ring = lease_->get();
   if (seen_ <= retained_) return false;
-  auto low = seen_ - retained_;
+  auto low = std::min(seen_ - retained_, hold);
   if (low <= ring.begin()) return false;
   // What is kept begins with a whole character.
   for (const auto piece : ring.slices(low, std::min(low + 3, seen_))) {
@@ -97,10 +97,10 @@ bool process_output::trim() {
   return ring.release(low);
 }
 
-void process_output::settle() {
+void process_output::settle(std::uint64_t hold) {
   if (!lease_) return;
   take_new();
-  trim();
+  trim(hold);
   const auto& ring = lease_->get();
   kept_from_ = ring.begin();
   kept_ = ring.copy(ring.begin(), ring.end());

@@ -45,10 +45,11 @@ class process_output {
 
   /// Takes the wake-up; the bytes that came since the last call. They can be read until `trim`.
   range take_new();
-  /// Gives back what is neither new nor retained. True when the producer must be resumed.
-  bool trim();
+  /// Gives back what is neither new nor retained, but nothing from `hold` on. True when the producer
+  /// must be resumed.
+  bool trim(std::uint64_t hold = UINT64_MAX);
   /// After the last byte: moves what is kept out of the ring and gives the ring back.
-  void settle();
+  void settle(std::uint64_t hold = UINT64_MAX);
 
   std::uint64_t begin() const;  ///< first byte kept = number of bytes dropped
   std::uint64_t end() const;    ///< number of bytes ever printed

@@ -170,7 +170,7 @@ void process_state::on(const backends::exit_status& status) {
 
 void process_state::on(const loop_event::drained& event) {
   take_output();
-  output_.settle();
+  output_.settle(held_from());
   if (exit_) exit_->descendants.assign(event.holders.begin(), event.holders.end());
   take_report();
   report_end();

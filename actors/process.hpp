@@ -194,6 +194,9 @@ class process_state {
   process_output output_;
   /// Up to here a caller has been shown the output; `until` looks at what follows.
   std::uint64_t shown_to_ = 0;
+  /// With `hold_output`: up to here a follower has been given the output.
+  std::uint64_t followed_to_ = 0;
+  std::uint64_t held_from() const { return request_.hold_output ? followed_to_ : UINT64_MAX; }
   bool ending_reported_ = false;
 
   /// The first cause of the end (design 3.3).
@@ -208,10 +211,10 @@ class process_state {
   std::uint64_t deadline_timer_ = 0;
   waiters waiters_;
   bool kill_under_way_ = false;
+  std::size_t open_answers_ = 0;  ///< results that wait for their file
   std::chrono::steady_clock::time_point kill_began_;
 
   std::unique_ptr<process_reports> reports_;  ///< null in processes that have nothing to watch
-  std::size_t open_answers_ = 0;  ///< results that wait for their file
   bool forgotten_ = false;                    ///< the registry keeps it no more
   bool promised_ = false;                     ///< the events actor expects a completion
   bool completion_open_ = false;  ///< its completion is told to those who did not see it

@@ -23,6 +23,7 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
 
 void process_state::begin_kill(finish_reason reason, std::string source, const kill_options& what) {
   if (!exit_ && !cause_) cause_ = cause{reason, std::move(source)};
+  if (std::exchange(request_.hold_output, false)) make_room();  // nobody may read on any more
   if (!launched_) {
     if (!exit_) end_unstarted();
     return;

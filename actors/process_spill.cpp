@@ -63,7 +63,7 @@ void process_state::go_on(const std::shared_ptr<spill_feed>& feed) {
 void process_state::make_room() {
   const auto* run = waiters_.run.get();
   if (run != nullptr && run->spill && run->spill->behind()) return;
-  if (output_.trim()) services_->backend->resume(child_);
+  if (output_.trim(held_from())) services_->backend->resume(child_);
 }
 
 void process_state::lose_spill(spill_feed& feed, const caf::error& error) {

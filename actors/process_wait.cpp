@@ -1,5 +1,6 @@
 // Who waits for what on a process. Foreground is only such a wait (design 2): its end is a deadline,
 // an interrupt, a yield or the end of the process, and nothing is handed over in any of them.
+#include <algorithm>
 #include <utility>
 
 #include "troupe/actors/process.hpp"
@@ -71,8 +72,8 @@ void process_state::answer_run(run_status how) {
   result.output = redacted(run->output.render(suffix), output_.how());
   result.output_omitted_chars = run->output.omitted_chars(suffix.size());
   result.truncated = result.output_omitted_chars > 0;
-  result.output_total_bytes = output_.end();
   if (result.truncated && !run->spill) begin_spill(*run);
+  result.output_total_bytes = output_.end();
   if (report_) {
     if (report_->cwd != start_cwd_) result.cwd = report_->cwd;
     if (report_->start_cwd != start_cwd_) {
@@ -173,6 +174,9 @@ void process_state::answer_waits() {
 }
 
 caf::result<output_chunk> process_state::on_follow(const caller& who, follow_options what) {
+  // Asking for what follows a cursor says that what came before has arrived.
+  followed_to_ = std::max(followed_to_, std::min(what.cursor, output_.seen()));
+  if (request_.hold_output) make_room();
   auto chunk = output_.read(what.cursor, what.view, what.max_bytes, finished());
   if (!chunk.data.empty() || chunk.finished || chunk.gap > 0) return chunk;
   if (waiters_.count() >= defaults::waiters_per_process) return too_many_waiters();

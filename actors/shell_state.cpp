@@ -134,6 +134,16 @@ std::string_view statement_name(std::string_view statement) {
   return statement.substr(0, statement.find('='));
 }
 
+/// What bash takes over from its environment as a variable.
+bool is_identifier(std::string_view text) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
 bool has_pipeline(std::string_view command) {
   // A line behind the command could become part of it: a here document without its end, a trailing
   // backslash. Then the codes of the parts are not asked for.
@@ -191,7 +201,14 @@ bool shell_state::update(const shell_report& report, const name_filter& excluded
   for (const auto& [name, statement] : exports_) {
     if (excluded(name)) exports.emplace(name, statement);
   }
-  auto prelude = make_prelude(exports, report.functions, report.aliases);
+  std::vector<std::string> unset;
+  for (const auto& base : base_) {
+    const bool kept_out =
+        std::find(std::begin(never_kept), std::end(never_kept), base) != std::end(never_kept);
+    if (is_identifier(base) && !kept_out && !excluded(base) && !exports.contains(base))
+      unset.push_back(base);
+  }
+  auto prelude = make_prelude(unset, exports, report.functions, report.aliases);
   if (prelude == prelude_) return false;
   exports_ = std::move(exports);
   functions_ = report.functions;
@@ -201,9 +218,11 @@ bool shell_state::update(const shell_report& report, const name_filter& excluded
   return true;
 }
 
-std::string shell_state::make_prelude(const std::map<std::string, std::string>& exports,
+std::string shell_state::make_prelude(const std::vector<std::string>& unset,
+                                      const std::map<std::string, std::string>& exports,
                                       const std::string& functions, const std::string& aliases) {
   std::string result = own_functions;
+  for (const auto& name : unset) result += "builtin unset -v " + name + "\n";
   for (const auto& [name, statement] : exports) {
     result += statement;
     result += '\n';

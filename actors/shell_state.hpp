@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -47,6 +48,10 @@ class shell_state {
   /// Says which variables must never be kept.
   using name_filter = std::function<bool(std::string_view)>;
 
+  /// Names of the variables that a new shell is given anyway: those that a shell has unset are unset
+  /// again by the prelude.
+  void set_base(std::vector<std::string> names) { base_ = std::move(names); }
+
   /// Takes over what a shell reported. Variables for which `excluded` is true are left as they were.
   /// True if anything changed.
   bool update(const shell_report& report, const name_filter& excluded);
@@ -61,10 +66,12 @@ class shell_state {
   std::map<std::string, std::string> exports_;
   std::string functions_;
   std::string aliases_;
-  std::string prelude_ = make_prelude({}, {}, {});
+  std::vector<std::string> base_;
+  std::string prelude_ = make_prelude({}, {}, {}, {});
   std::uint64_t generation_ = 1;
 
-  static std::string make_prelude(const std::map<std::string, std::string>& exports,
+  static std::string make_prelude(const std::vector<std::string>& unset,
+                                  const std::map<std::string, std::string>& exports,
                                   const std::string& functions, const std::string& aliases);
 };
 

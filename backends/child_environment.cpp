@@ -155,6 +155,18 @@ child_environment::child_environment(const std::vector<std::string>& base,
   }
 }
 
+std::string_view plain_name(std::string_view entry) {
+  auto name = name_of(entry);
+  if (name.starts_with(force_prefix)) name.remove_prefix(force_prefix.size());
+  return name;
+}
+
+std::vector<std::string> child_environment::base_names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : base_) names.emplace_back(name_of(entry));
+  return names;
+}
+
 bool child_environment::passes(std::string_view name) const {
   if (is_internal_secret(name) || block_.contains(name)) return false;
   return !is_blocked_variable(name) || pass_.contains(name);

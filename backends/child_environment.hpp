@@ -22,6 +22,9 @@ bool is_internal_secret(std::string_view name);
 /// them.
 std::vector<std::string> own_environment();
 
+/// The name in `NAME=value` or `_TROUPE_FORCE_NAME=value`.
+std::string_view plain_name(std::string_view entry);
+
 /// Computes the environments of children. Immutable after construction; thread-safe.
 class child_environment {
  public:
@@ -42,6 +45,9 @@ class child_environment {
 
   /// True if children may see a variable of this name.
   bool passes(std::string_view name) const;
+
+  /// Names of the variables that every child gets.
+  std::vector<std::string> base_names() const;
 
   /// Value of a variable of the base, empty if there is none.
   std::string_view base_value(std::string_view name) const;

@@ -158,6 +158,9 @@ struct spawn_request {
   std::uint32_t completion_chars = 2000;
   /// Watch patterns are plain text, not regular expressions.
   bool watch_plain = false;
+  /// Lose nothing to a slow reader: bytes are kept until `follow` has given them out, and when the
+  /// buffer is full the process waits. Without a follower it stops at a full buffer.
+  bool hold_output = false;
 
   friend bool operator==(const spawn_request&, const spawn_request&) = default;
 };
@@ -173,7 +176,8 @@ bool inspect(Inspector& f, spawn_request& x) {
       f.field("notify", x.notify), f.field("watch_patterns", x.watch_patterns),
       f.field("heartbeat_seconds", x.heartbeat_seconds),
       f.field("persist_on_release", x.persist_on_release), f.field("pipefail", x.pipefail),
-      f.field("completion_chars", x.completion_chars), f.field("watch_plain", x.watch_plain));
+      f.field("completion_chars", x.completion_chars), f.field("watch_plain", x.watch_plain),
+      f.field("hold_output", x.hold_output));
 }
 
 /// Why nothing was started: the stage, the errno and a text that names the thing.

@@ -97,6 +97,19 @@ declare -x EVIL=\"2\"")");
   CHECK(h.run("echo $MANY_1-$MANY_2000").output == "value 1-value 2000\n");
 }
 
+TEST_CASE("a variable of the node that was unset stays unset") {
+  ::setenv("OF_THE_NODE", "there", 1);
+  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
+  host h{of_kind(warm)};
+  CHECK(h.run("echo ${OF_THE_NODE-none}").output == "there\n");
+  h.run("unset OF_THE_NODE");
+  CHECK(h.run("echo ${OF_THE_NODE-none}").output == "none\n");
+  // A variable given with one command freezes no other.
+  h.run("export PATH=/usr/bin:/bin", [](spawn_request& r) { r.env = {"MY_PATH=x"}; });
+  CHECK(h.run("echo $PATH").output == "/usr/bin:/bin\n");
+  ::unsetenv("OF_THE_NODE");
+}
+
 TEST_CASE("settings of the user's shell do not break the next one") {
   const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
   host h{of_kind(warm)};
@@ -145,12 +158,14 @@ TEST_CASE("warm shells cannot be told from cold ones") {
   host warm{of_kind(2)};
   warm.run("true");
   warm.run("true");
-  for (const std::string& command : std::vector<std::string>{"ls -l /proc/self/fd | awk '{print $9}' | tr '\\n' ' '", "echo $- $0 $# $SHLVL",
-        "umask; ulimit -a", "trap -p | grep -v EXIT; echo end", "[[ $$ == $BASHPID ]] && echo own",
-        "cat /proc/self/status | grep -E '^(Sig(Blk|Ign|Cgt)|Threads)'", "jobs; set +o",
-        "ps -o pid=,pgid=,sid= $$ | awk '{print ($1==$2)($2==$3)}'", "echo ${SECONDS}",
-        "env | grep -v TROUPE_PROCESS | sort", "declare -F; alias", "shopt", "tty; echo $?",
-        "[[ $PPID == " + std::to_string(::getpid()) + " ]] && echo parent"}) {
+  for (const std::string& command : std::vector<std::string>{
+           "ls -l /proc/self/fd | awk '{print $9}' | tr '\\n' ' '", "echo $- $0 $# $SHLVL",
+           "umask; ulimit -a", "trap -p | grep -v EXIT; echo end",
+           "[[ $$ == $BASHPID ]] && echo own",
+           "cat /proc/self/status | grep -E '^(Sig(Blk|Ign|Cgt)|Threads)'", "jobs; set +o",
+           "ps -o pid=,pgid=,sid= $$ | awk '{print ($1==$2)($2==$3)}'", "echo ${SECONDS}",
+           "env | grep -v TROUPE_PROCESS | sort", "declare -F; alias", "shopt", "tty; echo $?",
+           "[[ $PPID == " + std::to_string(::getpid()) + " ]] && echo parent"}) {
     INFO(command);
     CHECK(warm.run(command).output == cold.run(command).output);
   }

@@ -97,6 +97,23 @@ TEST_CASE("characters and control sequences over reads are whole in the file") {
   CHECK(slurp(result.full_output_path) == expected + "\uFFFD");
 }
 
+TEST_CASE("a command that is faster than the disk is held back, and nothing is lost") {
+  temporary_dir dir;
+  host h{in(dir)};
+  h.run("true");
+  const auto before = resident_kib();
+  const auto result = h.run("seq 1 7000000");
+  CHECK(resident_kib() - before < 16 * 1024);
+  CHECK(result.output_total_bytes == 54'888'896);
+  CHECK(result.output_omitted_chars == 54'838'896);
+  REQUIRE(fs::file_size(result.full_output_path) == 54'888'896);
+  std::ifstream file{result.full_output_path};
+  int expected = 0;
+  int number = 0;
+  while (file >> number && number == expected + 1) expected = number;
+  CHECK(expected == 7'000'000);
+}
+
 TEST_CASE("a file has a limit, and says so") {
   temporary_dir dir;
   auto opts = in(dir);

@@ -193,3 +193,25 @@ TEST_CASE("closing the output is not the end") {
   const auto ended = h.wait(started.id);
   CHECK(ended.process.exit->code == 5);
 }
+
+TEST_CASE("held output waits for its follower and loses nothing") {
+  host h;
+  const auto started =
+      h.start("seq 1 300000; echo end", [](spawn_request& r) { r.hold_output = true; });
+  follow_options what;
+  what.view = output_view::raw;
+  what.max_bytes = 100'000;
+  std::string all;
+  for (;;) {
+    const auto chunk = h.ask<output_chunk>(follow_atom_v, h.who, started.id, what);
+    REQUIRE(chunk.gap == 0);
+    all += chunk.data;
+    what.cursor = chunk.cursor;
+    if (chunk.finished) break;
+  }
+  CHECK(all.size() == 1'988'895 + 4);
+  CHECK_THAT(all, EndsWith("300000\nend\n"));
+  // A kill does not wait for a reader.
+  const auto stuck = h.start("yes", [](spawn_request& r) { r.hold_output = true; });
+  CHECK(h.kill(stuck.id).status == kill_status::killed);
+}

@@ -17,6 +17,9 @@ namespace troupe::backends::local {
 
 namespace {
 
+/// Longer than a start takes from clone to exec (about 0.2 ms here), far shorter than the drain limit.
+constexpr std::chrono::milliseconds end_of_pipe_grace{3};
+
 constexpr int by_pidfd = 3;  // P_PIDFD; not in every libc
 // How long after the reaping the kernel cannot have given the pid to somebody else.
 constexpr auto pid_not_reused = std::chrono::seconds{2};
@@ -182,15 +185,39 @@ void child::drain_limit_reached() {
   }
 }
 
-bool child::drain_is_over(read_result last) const {
+// A pipe that would block after the exit may only seem to be held: while another child is being
+// started, a copy of our descriptors lives until its exec. Looking for holders costs a scan of the
+// process table, so the end of the pipe gets a moment to come first.
+void child::await_end_of_pipe() {
+  if (end_timer_ != 0 || pty_) {
+    return;
+  }
+  end_timer_ = services_.loop.after(end_of_pipe_grace, [weak = weak_from_this()] {
+    if (const auto self = weak.lock(); self && self->phase_ == phase::draining) {
+      self->end_awaited_ = true;
+      if (!self->stalled_) {
+        self->pump();
+      }
+    }
+  });
+}
+
+bool child::drain_is_over(read_result last) {
   if (last == read_result::again) {
-    return limit_passed_ || !pty_;
+    if (limit_passed_ || end_awaited_) {
+      return true;
+    }
+    await_end_of_pipe();
+    return false;
   }
   return limit_passed_ && must_read_ <= 0;
 }
 
 void child::finish_drain(bool eof) {
   services_.loop.cancel(drain_timer_);
+  if (end_timer_ != 0) {
+    services_.loop.cancel(end_timer_);
+  }
   phase_ = eof ? phase::over : phase::discarding;
   if (terminal_) {
     terminal_->pending.clear();

@@ -74,7 +74,8 @@ class child : public std::enable_shared_from_this<child> {
   void exit_readable();
   void begin_drain();
   void drain_limit_reached();
-  bool drain_is_over(read_result last) const;
+  void await_end_of_pipe();
+  bool drain_is_over(read_result last);
   void finish_drain(bool eof);
   void tell_drained(const std::vector<int>& holders);
   void tell_kill_done();
@@ -130,6 +131,8 @@ class child : public std::enable_shared_from_this<child> {
   std::optional<descriptor> output_;
   std::optional<descriptor> input_;
   io_loop::timer_id drain_timer_ = 0;
+  io_loop::timer_id end_timer_ = 0;
+  bool end_awaited_ = false;
   stdin_queue stdin_;
 
   /// PTY only: filters queries; what did not fit into the ring yet.

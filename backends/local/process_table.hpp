@@ -41,13 +41,13 @@ struct tree_identity {
   int pid = 0;
   std::uint64_t start_ticks = 0;
   std::string marker;
-  /// What a prepared child was marked with before it got its command; its forks carry that.
-  std::string first_marker;
   /// The leader's pid cannot have been given to another process: it has not been reaped, or only
   /// just now. Session and group of that number are then ours.
   bool session_valid = true;
   /// Members of the session seen while that held; still ours later.
   std::set<process_key> known;
+  /// What a prepared child was marked with before it got its command; its forks carry that.
+  std::string first_marker = {};
 };
 
 struct tree_entry {

@@ -30,8 +30,6 @@ std::string command_line(const std::vector<std::string>& words) {
   return out;
 }
 
-constexpr std::size_t burst_bytes = 64 << 20;
-
 /// False if stdout cannot be written to any more.
 bool write_all(std::string_view bytes) {
   while (!bytes.empty()) {
@@ -49,6 +47,7 @@ spawn_request request_of(const run_arguments& args) {
   request.command = command_line(args.words);
   request.workdir = args.workdir;
   request.pty = args.pty;
+  request.hold_output = true;  // a slow stdout holds the command back, as a pipe would
   if (args.timeout_seconds) {
     request.timeout = std::chrono::duration_cast<caf::timespan>(
         std::chrono::duration<double>{*args.timeout_seconds});
@@ -110,11 +109,6 @@ int run_command(const run_arguments& args, const core_factory& make_core) try {
   node_config config;
   config.read(args.program.config_file);
   take_secrets(config.troupe_options, args.program.removed_variables);
-  // Whoever follows does not hold the process back, so a burst must fit into memory until stdout has
-  // taken it. The rings are address space until they are used.
-  config.troupe_options.running_per_node = 1;
-  config.troupe_options.ring_bytes = burst_bytes;
-  config.troupe_options.retained_bytes = burst_bytes / 2;
   config.troupe_options.adopt_orphans = true;
   caf::actor_system system{config};
   const auto node = make_core(system, config.troupe_options);
