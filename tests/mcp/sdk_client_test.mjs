@@ -36,6 +36,9 @@ async function until(what, condition, limit = 10_000) {
 const transport = new StdioClientTransport({ command: troupe, args: ["mcp"], stderr: "inherit" });
 const client = new Client({ name: "troupe-test", version: "1.0.0" });
 client.onerror = (error) => {
+  // The SDK handles a response at once and a notification a microtask later, so a progress
+  // notification that stands right before its response in the stream finds its token gone.
+  if (/progress notification for an unknown token/.test(error.message)) return;
   throw error;
 };
 await client.connect(transport);
