@@ -103,7 +103,11 @@ TEST_CASE("a command that is faster than the disk is held back, and nothing is l
   h.run("true");
   const auto before = resident_kib();
   const auto result = h.run("seq 1 7000000");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they keep what is freed
   CHECK(resident_kib() - before < 16 * 1024);
+#else
+  static_cast<void>(before);
+#endif
   CHECK(result.output_total_bytes == 54'888'896);
   CHECK(result.output_omitted_chars == 54'838'896);
   REQUIRE(fs::file_size(result.full_output_path) == 54'888'896);
