@@ -237,6 +237,7 @@ void process_state::on(const loop_event::described& event) {
   if (entry.what.tree) {
     result.tree.emplace();
     for (const auto& member : event.what.tree) {
+      if (member.pid == pid_) continue;  // the descendants; the leader is the process itself
       result.tree->push_back(
           {member.pid, member.parent, member.command, std::string(1, member.state)});
     }

@@ -323,7 +323,8 @@ tool_spec make_terminal_tool() {
        .maximum = 4e9},
       {.name = "persist_on_release",
        .type = field_type::boolean,
-       .description = "Background only: survives the end of the session"},
+       .description = "Background only: sweeps at the end of a turn or session leave it alone; an "
+                      "explicit kill and the end of the server do not"},
       {.name = "pipefail",
        .type = field_type::boolean,
        .description = "A pipeline fails if any of its commands fails"},
