@@ -89,6 +89,7 @@ int main_of(int argc, char** argv) {
   app.add_flag("--quick", quick, "Fewer rounds: everything in about a minute");
   app.add_flag("--list", list, "List the workloads and do nothing");
   std::vector<std::string> known;
+  known.reserve(std::size(workloads));
   for (const auto& one : workloads) known.emplace_back(one.name);
   app.add_option("WORKLOAD", names, "What to run (default: everything)")
       ->check(CLI::IsMember(known));

@@ -27,6 +27,7 @@ std::vector<char*>& environment() {
       backends::child_environment{backends::own_environment()}.make({}, "proc_000000000000");
   static auto pointers = [] {
     std::vector<char*> result;
+    result.reserve(entries.size() + 1);
     for (auto& entry : entries) result.push_back(entry.data());
     result.push_back(nullptr);
     return result;

@@ -14,6 +14,9 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/config_value.hpp>
 #include <caf/expected.hpp>
+#if __has_include(<caf/string_view.hpp>)  // 0.18; std::string_view from 1.0 on
+#include <caf/string_view.hpp>
+#endif
 
 namespace troupe {
 

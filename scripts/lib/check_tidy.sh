@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over our sources, as many at a time as there are cores. A file that was clean is
+# Runs clang-tidy over our sources (the tests are left to the compiler's warnings), as many at a time as there are cores. A file that was clean is
 # not looked at again until it, a header of ours that it includes, its compile command, the
 # configuration or clang-tidy changes: the results are kept by content in the user's cache, so that
 # every clone shares them. Needs a finished build of the given directory (for the dependencies).
@@ -38,6 +38,7 @@ awk -v root="$root/" -v build="$build_dir/" '
   /"file":/ {
     file = $0; sub(/.*"file": "/, "", file); sub(/".*/, "", file)
     if (index(file, root) != 1 || index(file, build) == 1 || seen[file]++) next
+    if (index(file, root "tests/") == 1) next
     match(command, / -o [^ ]+/); print file, substr(command, RSTART + 4, RLENGTH - 4)
   }' "$work/compile_commands.json" >"$work/sources"
 
