@@ -14,9 +14,6 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/config_value.hpp>
 #include <caf/expected.hpp>
-#if __has_include(<caf/string_view.hpp>)  // 0.18; std::string_view from 1.0 on
-#include <caf/string_view.hpp>
-#endif
 
 namespace troupe {
 
@@ -87,8 +84,9 @@ template <class Fields>
 void assign_all(const std::string& prefix, const caf::settings& values, Fields&& fields) {
   std::set<std::string, std::less<>> known;
   fields([&](const char* key, auto& field) {
-    known.insert(key);
-    const auto it = values.find(key);
+    const std::string name{key};
+    known.insert(name);
+    const auto it = values.find(name);
     if (it != values.end()) assign(prefix + key, it->second, field);
   });
   for (const auto& [key, value] : values) {
