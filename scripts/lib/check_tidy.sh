@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs clang-tidy over our sources (the tests are left to the compiler's warnings), as many at a
-# time as there are cores. A file that was clean is not looked at again until it, a header of ours that it includes, its compile command, the
-# configuration or clang-tidy changes: the results are kept by content in the user's cache, so that
-# every clone shares them. Needs a finished build of the given directory (for the dependencies).
+# time as there are cores. A file that was clean is not looked at again until it, a header of ours
+# that it includes, its compile command, the configuration or clang-tidy changes: the results are
+# kept by content in the user's cache, so that every clone shares them. Needs a finished build of
+# the given directory (for the dependencies).
 #
 #   check_tidy.sh <binary dir>
 set -euo pipefail
