@@ -14,6 +14,11 @@ redaction redaction_for(const options& opts, const std::string& command) {
   return text::prints_environment(command) ? redaction::assignments : redaction::tokens;
 }
 
+/// Token of the deadline of the process itself; waiters count from 1.
+constexpr std::uint64_t process_deadline = 0;
+
+}  // namespace
+
 run_status run_status_of(const exit_info& end) {
   switch (end.reason) {
     case finish_reason::timed_out:
@@ -26,11 +31,6 @@ run_status run_status_of(const exit_info& end) {
       return run_status::finished;
   }
 }
-
-/// Token of the deadline of the process itself; waiters count from 1.
-constexpr std::uint64_t process_deadline = 0;
-
-}  // namespace
 
 process_state::process_state(process_actor::pointer self,
                              std::shared_ptr<const process_services> services,

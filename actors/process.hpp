@@ -66,6 +66,9 @@ struct process_services {
   mutable std::atomic<backends::child_id> last_child{0};
 };
 
+/// How a foreground command ended for its caller.
+run_status run_status_of(const exit_info& end);
+
 class process_state {
  public:
   /// Exists before its child does: the environment sends the `launch_order` that starts it. Its

@@ -42,7 +42,9 @@ caf::result<run_result> process_state::on_run(const caller& who) {
   waiters_.run = std::make_unique<run_wait>(services_->opts->foreground_chars);
   waiters_.run->promise = self_->make_response_promise<run_result>();
   waiters_.run->who = who;
-  return waiters_.run->promise;
+  auto promise = waiters_.run->promise;
+  if (finished()) answer_run(run_status_of(*exit_));  // its deadline was shorter than this message
+  return promise;
 }
 
 void process_state::answer_run(run_status how) {

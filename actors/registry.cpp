@@ -157,9 +157,11 @@ caf::result<start_result> registry_state::on_start(const caller& who, spawn_requ
   if (is_interrupted(who)) {
     return make_error(errc::interrupted, "this turn was interrupted: nothing was started");
   }
-  auto process = admit(who, std::move(request));
-  if (!process) return process.error();
-  return compat::delegate(self_, *process, start_atom_v, who);
+  auto one = admit(who, std::move(request));
+  if (!one) return one.error();
+  auto result = compat::delegate(self_, one->process, start_atom_v, who);
+  launch(std::move(*one));
+  return result;
 }
 
 caf::result<run_result> registry_state::on_run(const caller& who, spawn_request request) {
@@ -174,12 +176,20 @@ caf::result<run_result> registry_state::on_run(const caller& who, spawn_request 
   }
   request.foreground = true;
   if (!request.timeout) request.timeout = opts_->foreground_timeout;
-  auto process = admit(who, std::move(request));
-  if (!process) return process.error();
-  return compat::delegate(self_, *process, run_atom_v, who);
+  auto one = admit(who, std::move(request));
+  if (!one) return one.error();
+  // The wait is there before the child is: no output can come before it.
+  auto result = compat::delegate(self_, one->process, run_atom_v, who);
+  launch(std::move(*one));
+  return result;
 }
 
-caf::expected<process_actor> registry_state::admit(const caller& who, spawn_request request) {
+void registry_state::launch(admitted one) {
+  compat::send(self_, one.environment, launch_job{one.process, std::move(one.request)});
+}
+
+caf::expected<registry_state::admitted> registry_state::admit(const caller& who,
+                                                              spawn_request request) {
   if (shutting_down_) return make_error(errc::shutting_down, "the node is shutting down");
   if (auto err = check(request)) return err;
   if (request.id.empty()) {
@@ -217,7 +227,6 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
   const auto id = request.id;
   fresh.handle = self_->spawn<process_actor::stateful_impl<process_state>>(
       std::shared_ptr<const process_services>{services_}, request, who, std::move(patterns));
-  compat::send(self_, *environment, launch_job{fresh.handle, std::move(request)});
   // Supervision: attached to the short-lived side, as a message (design 10).
   caf::actor_cast<caf::actor>(fresh.handle)->attach_functor([id, registry = services_->registry] {
     compat::anon_send(registry, lost_atom_v, id);
@@ -225,7 +234,7 @@ caf::expected<process_actor> registry_state::admit(const caller& who, spawn_requ
   ++running_;
   ++running_of_[fresh.session];
   const auto it = processes_.emplace(id, std::move(fresh)).first;
-  return it->second.handle;
+  return admitted{it->second.handle, std::move(*environment), std::move(request)};
 }
 
 caf::expected<environment_actor> registry_state::environment_of(const caller& who,

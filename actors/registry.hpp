@@ -52,7 +52,15 @@ class registry_state {
   using table = std::map<std::string, entry, std::less<>>;
 
   // -- one process --
-  caf::expected<process_actor> admit(const caller& who, spawn_request request);
+  /// A process that exists and is counted, and the environment that is to launch it. The request of
+  /// the caller must be on its way to the process before `launch` is.
+  struct admitted {
+    process_actor process;
+    environment_actor environment;
+    spawn_request request;
+  };
+  caf::expected<admitted> admit(const caller& who, spawn_request request);
+  void launch(admitted one);
   caf::expected<environment_actor> environment_of(const caller& who, const std::string& name);
   caf::result<start_result> on_start(const caller& who, spawn_request request);
   caf::result<run_result> on_run(const caller& who, spawn_request request);

@@ -85,6 +85,13 @@ int zombie_children();
 /// Open descriptors of this process.
 int open_descriptors();
 
+/// What a flood of output may add to our memory. Sanitizers keep what is freed for a while.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr long allowed_kib = 512 * 1024;
+#else
+inline constexpr long allowed_kib = 16 * 1024;
+#endif
+
 /// Resident memory of this process in KiB.
 long resident_kib();
 
