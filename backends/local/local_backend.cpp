@@ -11,6 +11,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
+#include <functional>
 #include <future>
 #include <optional>
 #include <unordered_map>
@@ -116,34 +117,41 @@ class local_backend::core : public std::enable_shared_from_this<core> {
           --c->launching_;
           const auto entry = c->prepared_.find(id);
           auto* made = std::get_if<spawned>(&result);
+          std::function<void()> next;
           if (entry == c->prepared_.end() || made == nullptr || c->closed_) {
-            c->prepared_.erase(id);
+            if (entry != c->prepared_.end()) {
+              next = std::move(entry->second.wanted);
+              c->prepared_.erase(entry);
+            }
             if (made != nullptr) {
               c->let_end(std::move(*made));
             }
           } else {
             made->first_marker = marker;
-            entry->second = std::move(*made);
+            entry->second.made = std::move(*made);
+            next = std::move(entry->second.wanted);
+          }
+          if (next) {
+            next();
           }
         },
         true);
   }
 
   void discard(child_id id) {
-    if (auto entry = prepared_.extract(id); entry && entry.mapped()) {
-      let_end(std::move(*entry.mapped()));
+    if (auto entry = prepared_.extract(id); entry && entry.mapped().made) {
+      let_end(std::move(*entry.mapped().made));
     }
   }
 
   // The prepared child `id`, with `script` on its way to it; nothing if it is not ready, not alive
   // any more, or the script does not go into its pipe at once.
   std::optional<spawned> take_prepared(child_id id, const std::string& script) {
-    // One that is still being made is not waited for; it ends as soon as it is there.
     auto entry = prepared_.extract(id);
-    if (!entry || !entry.mapped()) {
+    if (!entry || !entry.mapped().made) {
       return std::nullopt;
     }
-    auto made = std::move(*entry.mapped());
+    auto made = std::move(*entry.mapped().made);
     pollfd ended{made.pidfd.get(), POLLIN, 0};
     const bool usable = script.size() <= prepared_script_bytes && ::poll(&ended, 1, 0) == 0 &&
                         ::write(made.command.get(), script.data(), script.size()) ==
@@ -159,6 +167,19 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   void start(child_id id, spawn_spec spec, const std::shared_ptr<sink>& out,
              const std::shared_ptr<child>& one) {
     add(id, one);
+    // One that is still being made will be there sooner than a new one.
+    if (const auto entry = prepared_.find(spec.prepared);
+        spec.prepared != 0 && entry != prepared_.end() && !entry->second.made && !closed_) {
+      auto order = std::make_shared<spawn_spec>(std::move(spec));
+      entry->second.wanted = [c = shared_from_this(), id, order, out] {
+        c->begin_start(id, std::move(*order), out);
+      };
+      return;
+    }
+    begin_start(id, std::move(spec), out);
+  }
+
+  void begin_start(child_id id, spawn_spec spec, const std::shared_ptr<sink>& out) {
     auto lease = closed_ ? nullptr : rings_->acquire();
     if (!lease) {
       launched(
@@ -277,8 +298,11 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   std::unordered_map<child_id, std::shared_ptr<child>> children_;
   std::unordered_map<int, std::shared_ptr<child>> leaders_;
   std::set<child_id> released_;
-  /// By id; empty while the launch is under way.
-  std::unordered_map<child_id, std::optional<spawned>> prepared_;
+  struct prepared_child {
+    std::optional<spawned> made;   ///< empty while the launch is under way
+    std::function<void()> wanted;  ///< a start that waits for it
+  };
+  std::unordered_map<child_id, prepared_child> prepared_;
   std::size_t launching_ = 0;
   std::unordered_map<int, exit_status> early_exits_;
   boost::asio::signal_set child_signals_;
