@@ -58,7 +58,7 @@ environment_state::environment_state(environment_actor::pointer self,
       child_env_(make_child_environment(*services_, what_)),
       cwd_(what_.cwd.empty() ? services_->default_cwd : expand(what_.cwd)),
       last_used_(backends::io_loop::clock::now()) {
-  shell_.set_base(child_env_->base_names());
+  if (!memory) shell_.set_base(child_env_->base());
   if (memory) {
     shell_ = memory->shell;
     cwd_ = memory->cwd;
@@ -226,7 +226,7 @@ void environment_state::launch(const launch_job& job) {
     spec.argv = {what_.shell, "-c", shell_runner};
     spec.state_script = shell_.prelude();
     spec.command_script = command_script(command);
-    spec.env = child_env_->make({}, spec.marker);
+    spec.env = shell_.env();
     // A directory that was given is checked by the kernel at the start; the remembered one is the
     // script's, which can fall back.
     spec.cwd = order.own_workdir ? order.start_cwd : "/";
@@ -282,7 +282,7 @@ void environment_state::refill() {
     backends::spawn_spec spec;
     spec.argv = {what_.shell, "-c", shell_runner};
     spec.marker = make_process_id();
-    spec.env = child_env_->make({}, spec.marker);
+    spec.env = shell_.env();
     spec.cwd = "/";
     spec.state_script = shell_.prelude();
     services_->backend->prepare(fresh.id, std::move(spec));

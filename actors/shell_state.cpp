@@ -134,14 +134,59 @@ std::string_view statement_name(std::string_view statement) {
   return statement.substr(0, statement.find('='));
 }
 
-/// What bash takes over from its environment as a variable.
-bool is_identifier(std::string_view text) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !text.empty() && letter(text.front()) &&
-         std::all_of(text.begin(), text.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+/// Largest part of the state that is given as environment: exec(2) allows a quarter of the stack limit
+/// for arguments and environment together, 2 MiB by default, and 128 KiB for one string.
+constexpr std::size_t largest_env = 1 << 20;
+constexpr std::size_t largest_variable = 100 * 1024;
+
+/// Decodes `$'…'`, from behind the first quote. Empty for escapes that bash does not write.
+std::optional<std::string> decode_ansi_c(std::string_view text) {
+  constexpr std::string_view names = "abeEfnrtv\\'\"?";
+  constexpr std::string_view meant = "\a\b\033\033\f\n\r\t\v\\'\"?";
+  std::string value;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\'') {
+      return at + 1 == text.size() ? std::optional{std::move(value)} : std::nullopt;
+    }
+    if (text[at] != '\\') {
+      value += text[at];
+      continue;
+    }
+    if (++at == text.size()) return std::nullopt;
+    if (const auto name = names.find(text[at]); name != names.npos) {
+      value += meant[name];
+      continue;
+    }
+    int code = 0;
+    int digits = 0;
+    for (; digits < 3 && at < text.size() && text[at] >= '0' && text[at] <= '7'; ++digits, ++at) {
+      code = code * 8 + (text[at] - '0');
+    }
+    if (digits == 0) return std::nullopt;
+    --at;
+    value += static_cast<char>(code);
+  }
+  return std::nullopt;
+}
+
+/// Decodes `"…"`, from behind the first quote.
+std::optional<std::string> decode_double_quoted(std::string_view text) {
+  constexpr std::string_view escaped = "\\\"$`";
+  std::string value;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') {
+      return at + 1 == text.size() ? std::optional{std::move(value)} : std::nullopt;
+    }
+    if (text[at] == '\\' && at + 1 < text.size() && escaped.find(text[at + 1]) != escaped.npos) {
+      ++at;
+    }
+    value += text[at];
+  }
+  return std::nullopt;
+}
+
+bool is_never_kept(std::string_view name) {
+  return std::find(std::begin(never_kept), std::end(never_kept), name) != std::end(never_kept);
 }
 
 bool has_pipeline(std::string_view command) {
@@ -190,40 +235,54 @@ std::map<std::string, std::string> parse_exports(std::string_view text) {
   return result;
 }
 
+std::optional<std::string> exported_value(std::string_view statement) {
+  constexpr std::string_view plain = "declare -x ";
+  if (!statement.starts_with(plain)) return std::nullopt;
+  const auto equals = statement.find('=');
+  if (equals == statement.npos) return std::nullopt;
+  const auto value = statement.substr(equals + 1);
+  if (value.starts_with('"')) return decode_double_quoted(value.substr(1));
+  if (value.starts_with("$'")) return decode_ansi_c(value.substr(2));
+  return std::nullopt;
+}
+
 bool shell_state::update(const shell_report& report, const name_filter& excluded) {
   auto exports = parse_exports(report.exports);
-  std::erase_if(exports, [&](const auto& row) {
-    return std::find(std::begin(never_kept), std::end(never_kept), row.first) !=
-               std::end(never_kept) ||
-           excluded(row.first);
-  });
+  std::erase_if(exports,
+                [&](const auto& row) { return is_never_kept(row.first) || excluded(row.first); });
   // What was excluded only from this report keeps the value it had.
   for (const auto& [name, statement] : exports_) {
     if (excluded(name)) exports.emplace(name, statement);
   }
-  std::vector<std::string> unset;
-  for (const auto& base : base_) {
-    const bool kept_out =
-        std::find(std::begin(never_kept), std::end(never_kept), base) != std::end(never_kept);
-    if (is_identifier(base) && !kept_out && !excluded(base) && !exports.contains(base))
-      unset.push_back(base);
+  std::vector<std::string> env;
+  for (const auto& entry : base_) {
+    if (is_never_kept(std::string_view{entry}.substr(0, entry.find('=')))) env.push_back(entry);
   }
-  auto prelude = make_prelude(unset, exports, report.functions, report.aliases);
-  if (prelude == prelude_) return false;
+  std::map<std::string, std::string> statements;
+  std::size_t size = 0;
+  for (const auto& [name, statement] : exports) {
+    const auto value = exported_value(statement);
+    if (value && value->size() <= largest_variable && size + value->size() <= largest_env) {
+      size += name.size() + value->size() + 2;
+      env.push_back(name + "=" + *value);
+    } else {
+      statements.emplace(name, statement);
+    }
+  }
+  auto prelude = make_prelude(statements, report.functions, report.aliases);
+  if (known_ && prelude == prelude_ && env == env_) return false;
+  known_ = true;
   exports_ = std::move(exports);
-  functions_ = report.functions;
-  aliases_ = report.aliases;
+  env_ = std::move(env);
   prelude_ = std::move(prelude);
   ++generation_;
   return true;
 }
 
-std::string shell_state::make_prelude(const std::vector<std::string>& unset,
-                                      const std::map<std::string, std::string>& exports,
+std::string shell_state::make_prelude(const std::map<std::string, std::string>& statements,
                                       const std::string& functions, const std::string& aliases) {
   std::string result = own_functions;
-  for (const auto& name : unset) result += "builtin unset -v " + name + "\n";
-  for (const auto& [name, statement] : exports) {
+  for (const auto& [name, statement] : statements) {
     result += statement;
     result += '\n';
   }

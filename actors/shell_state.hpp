@@ -43,18 +43,25 @@ std::optional<shell_report> parse_report(std::string_view bytes);
 /// `declare -x NAME=…` statements of `export -p`, by name. Values may span lines.
 std::map<std::string, std::string> parse_exports(std::string_view text);
 
+/// The value in a `declare -x NAME="…"` statement as bash writes it; empty if it has another form or
+/// attributes.
+std::optional<std::string> exported_value(std::string_view statement);
+
 class shell_state {
  public:
   /// Says which variables must never be kept.
   using name_filter = std::function<bool(std::string_view)>;
 
-  /// Names of the variables that a new shell is given anyway: those that a shell has unset are unset
-  /// again by the prelude.
-  void set_base(std::vector<std::string> names) { base_ = std::move(names); }
+  /// The variables of a shell of which nothing is known yet (`NAME=value`).
+  void set_base(std::vector<std::string> base) { base_ = std::move(base); }
 
   /// Takes over what a shell reported. Variables for which `excluded` is true are left as they were.
   /// True if anything changed.
   bool update(const shell_report& report, const name_filter& excluded);
+
+  /// The variables a new shell is started with. Most of the state goes this way: to read it as text
+  /// would cost the shell a quarter of its start.
+  const std::vector<std::string>& env() const { return known_ ? env_ : base_; }
 
   /// What a new shell reads first. Deterministic: the same state gives the same text.
   const std::string& prelude() const { return prelude_; }
@@ -64,14 +71,13 @@ class shell_state {
 
  private:
   std::map<std::string, std::string> exports_;
-  std::string functions_;
-  std::string aliases_;
   std::vector<std::string> base_;
-  std::string prelude_ = make_prelude({}, {}, {}, {});
+  std::vector<std::string> env_;
+  bool known_ = false;
+  std::string prelude_ = make_prelude({}, {}, {});
   std::uint64_t generation_ = 1;
 
-  static std::string make_prelude(const std::vector<std::string>& unset,
-                                  const std::map<std::string, std::string>& exports,
+  static std::string make_prelude(const std::map<std::string, std::string>& statements,
                                   const std::string& functions, const std::string& aliases);
 };
 

@@ -161,12 +161,6 @@ std::string_view plain_name(std::string_view entry) {
   return name;
 }
 
-std::vector<std::string> child_environment::base_names() const {
-  std::vector<std::string> names;
-  for (const auto& entry : base_) names.emplace_back(name_of(entry));
-  return names;
-}
-
 bool child_environment::passes(std::string_view name) const {
   if (is_internal_secret(name) || block_.contains(name)) return false;
   return !is_blocked_variable(name) || pass_.contains(name);

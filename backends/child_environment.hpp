@@ -46,8 +46,8 @@ class child_environment {
   /// True if children may see a variable of this name.
   bool passes(std::string_view name) const;
 
-  /// Names of the variables that every child gets.
-  std::vector<std::string> base_names() const;
+  /// The variables that every child gets, but for its marker (`NAME=value`, sorted by name).
+  const std::vector<std::string>& base() const { return base_; }
 
   /// Value of a variable of the base, empty if there is none.
   std::string_view base_value(std::string_view name) const;
