@@ -58,12 +58,13 @@ environment_state::environment_state(environment_actor::pointer self,
       child_env_(make_child_environment(*services_, what_)),
       cwd_(what_.cwd.empty() ? services_->default_cwd : expand(what_.cwd)),
       last_used_(backends::io_loop::clock::now()) {
-  if (!memory) shell_.set_base(child_env_->base());
-  if (memory) {
-    shell_ = memory->shell;
-    cwd_ = memory->cwd;
-    if (memory->has_snapshot) phase_ = phase::ready;
+  if (!memory) {
+    shell_.set_base(child_env_->base());
+    return;
   }
+  shell_ = memory->shell;
+  cwd_ = memory->cwd;
+  if (memory->has_snapshot) phase_ = phase::ready;
 }
 
 environment_state::~environment_state() {

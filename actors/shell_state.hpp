@@ -6,9 +6,9 @@
 //
 //   bash -c '. /dev/fd/9; . /dev/fd/8; eval "$command"; end'
 //
-// where 9 holds the state (`prelude`) and 8 the command itself (`command_script`). So the user's text
-// is in no argv, a shell may have read 9 long before the command is known (a warm one), and its
-// messages name neither our files nor our line numbers. At its end, also after `exit` or `set -e`,
+// where the environment holds the exported variables, 9 the rest of the state (`prelude`) and 8 the
+// command itself (`command_script`). So the user's text is in no argv, a shell may have read 9 long
+// before the command is known (a warm one), and its messages name neither our files nor our lines. At its end, also after `exit` or `set -e`,
 // the shell writes a report to a file; after `exec`, a kill or its own EXIT trap with `exit` there is
 // none, and nothing that was there before is lost.
 #pragma once
