@@ -4,8 +4,10 @@
 // the loop's thread, in an order that is part of the contract.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +20,12 @@ namespace troupe::backends {
 /// Names one child for its backend; chosen by the caller, unique per backend. Calls with an id that
 /// is not known (any more) are dropped.
 using child_id = std::uint64_t;
+
+/// What becomes of a child whose owner (the program that asked for it) has died for good (design 6).
+enum class owner_death : std::uint8_t {
+  keep,  ///< it runs on, its output and its end are remembered
+  end,   ///< the kill ladder, after a grace in which a new owner may come
+};
 
 /// Everything a child needs. The command of the user is already wrapped for the shell.
 struct spawn_spec {
@@ -41,6 +49,8 @@ struct spawn_spec {
   /// A child made ready by `backend::prepare` that may stand in for a new one; 0: none. It gets
   /// `command_script`, everything else of this spec must be as it was prepared.
   child_id prepared = 0;
+  /// Only a keeper can carry it out; prepared children are always ended.
+  owner_death on_owner_death = owner_death::end;
 };
 
 enum class stage : std::uint8_t { none, resolve, chdir, limits, fork, exec };
@@ -134,6 +144,38 @@ class sink {
   virtual void described(std::uint64_t token, const description& what) = 0;
 };
 
+/// A child of an earlier owner that the backend still knows, running or not.
+struct found_child {
+  child_id id = 0;
+  std::string marker;
+  int pid = 0;
+  std::uint64_t start_ticks = 0;
+  bool pty = false;
+  bool has_stdin = false;
+  owner_death on_owner_death = owner_death::end;
+  /// What was moved out of the ring because nobody consumed it: bytes [spool_from, spool_from +
+  /// spool_bytes) of the output, raw. Empty path: nothing was moved. The file is the new owner's.
+  std::string spool_path;
+  std::uint64_t spool_from = 0;
+  std::uint64_t spool_bytes = 0;
+  /// Set for one that ended while nobody was there and is known from files only: there is nothing to
+  /// adopt. Its output is `total_bytes` long, and what is left of it is in the spool file.
+  std::optional<exit_status> left;
+  std::uint64_t total_bytes = 0;
+  /// What the consumer had noted in the ring (`ring_header::notes`).
+  std::array<std::uint64_t, 8> notes{};
+  std::vector<int> holders;
+};
+
+/// What an earlier owner left.
+struct recovery {
+  std::vector<found_child> children;
+  /// Ids below this are taken.
+  child_id next_id = 1;
+  /// Why something (or everything) could not be found out; empty: all is well.
+  std::string problem;
+};
+
 struct kill_plan {
   int first_signal = 15;
   std::chrono::milliseconds grace{2000};
@@ -166,6 +208,14 @@ class backend {
   virtual void resume(child_id id) = 0;
   /// Descendants, and whether input is awaited; answers `described`.
   virtual void describe(child_id id, std::uint64_t token) = 0;
+  /// Finds out what an earlier owner left; `done` is called once, on the loop's thread. Children that
+  /// are found must be adopted or released.
+  virtual void recover(std::function<void(recovery)> done) = 0;
+  /// Takes over a child that was found: from now on `out` is told about it, beginning with `started`,
+  /// then everything that holds by now (`advanced`, `exited`, `drained`).
+  virtual void adopt(child_id id, std::shared_ptr<sink> out) = 0;
+  /// Changes what becomes of the child.
+  virtual void set_owner_death(child_id id, owner_death what) = 0;
   /// The actor is done with this child: no sink call follows. A child that still runs is not
   /// touched; output of descendants goes on being thrown away.
   virtual void release(child_id id) = 0;

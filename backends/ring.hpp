@@ -35,6 +35,8 @@ struct ring_header {
   std::atomic<std::uint32_t> wake{0};
   /// 1 while the producer has stopped for lack of space and wants `resume`.
   std::atomic<std::uint32_t> stalled{0};
+  /// The consumer's own, for the consumer that comes after it; the producer never looks at them.
+  alignas(64) std::array<std::atomic<std::uint64_t>, 8> notes{};
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -375,6 +375,10 @@ void local_backend::describe(child_id id, std::uint64_t token) {
   loop_.post([c = core_, id, token] { c->with(id, [&](child& one) { one.describe(token); }); });
 }
 
+void local_backend::recover(std::function<void(recovery)> done) {
+  loop_.post([done = std::move(done)] { done({}); });
+}
+
 void local_backend::release(child_id id) {
   loop_.post([c = core_, id] { c->release(id); });
 }

@@ -44,6 +44,10 @@ class local_backend : public backend {
   void resize(child_id id, std::uint16_t rows, std::uint16_t cols) override;
   void resume(child_id id) override;
   void describe(child_id id, std::uint64_t token) override;
+  /// Nothing of an earlier owner is known here.
+  void recover(std::function<void(recovery)> done) override;
+  void adopt(child_id, std::shared_ptr<sink>) override {}
+  void set_owner_death(child_id, owner_death) override {}
   void release(child_id id) override;
 
  private:
