@@ -47,6 +47,7 @@ open_journal open_event_journal(persistence::file_system& files, const options& 
       return result;
     }
     if (!result.lock) continue;
+    result.slot = static_cast<std::uint32_t>(n);
     result.files = std::make_unique<persistence::journal>(files, dir, opts.journal_segment_bytes);
     ec = result.files->open(
         [&](persistence::journal_record record) { result.records.push_back(std::move(record)); });
@@ -81,6 +82,15 @@ store_actor::behavior_type store_state::make_behavior() {
       },
       [this](sync_atom) { on_sync(); },
       [this](close_atom) { return on_close(); },
+      [](record_atom, const stored_record&) {},
+      [](drop_atom, const std::string&) {},
+      [](receipt_atom, const stored_receipt&) {},
+      [](find_atom, const std::string&, const std::string&) { return found_receipts{}; },
+      [](read_atom, const std::string&, std::uint64_t, std::uint64_t) -> caf::result<file_part> {
+        return make_error(errc::internal, "not yet");
+      },
+      [](discard_atom, const std::string&) {},
+      [](listen_atom, const store_listener_actor&) {},
   };
 }
 
@@ -94,7 +104,7 @@ caf::result<void> store_state::on_append(persistence::journal_record record,
   if (ec || !backlog_.empty()) {
     backlog_bytes_ += record.payload.size();
     backlog_.push_back(std::move(record));
-    while (backlog_bytes_ > defaults::journal_backlog_bytes && backlog_.size() > 1) {
+    while (backlog_bytes_ > opts_->store_backlog_bytes && backlog_.size() > 1) {
       backlog_bytes_ -= backlog_.front().payload.size();
       backlog_.pop_front();
     }

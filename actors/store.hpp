@@ -15,8 +15,34 @@
 #include "troupe/config/options.hpp"
 #include "troupe/messages/interfaces.hpp"
 #include "troupe/persistence/journal.hpp"
+#include "troupe/persistence/process_files.hpp"
+#include "troupe/persistence/process_record.hpp"
 
 namespace troupe {
+
+/// A process that runs. Secrets in it are masked before it is written.
+struct stored_record {
+  std::shared_ptr<const persistence::process_record> what;
+};
+
+/// A process that is finished. Likewise.
+struct stored_receipt {
+  std::shared_ptr<const persistence::receipt> what;
+};
+
+/// Receipts of one session, on disk or still in memory.
+struct found_receipts {
+  /// At most two: more than one is ambiguous.
+  std::vector<std::string> ids;
+  /// Set when there is exactly one.
+  std::shared_ptr<const persistence::receipt> only;
+};
+
+/// A part of a file.
+struct file_part {
+  std::string data;              ///< less than asked for: the file ends here
+  std::uint64_t file_bytes = 0;  ///< size of the whole file
+};
 
 /// What the helper of the store has to sync.
 struct sync_job {
@@ -33,12 +59,23 @@ enum class journal_kind : std::uint8_t {
   expired = 4,
 };
 
-/// The journal of one live node: the first directory below `state_dir` that no other live node uses.
-/// Opened before the actors start, so that a node begins with everything it knew.
+/// What one live node keeps: the first journal below `state_dir` that no other live node uses, its
+/// number, and what is known of processes. Opened before the actors start, so that a node begins with
+/// everything it knew.
 struct open_journal {
   std::unique_ptr<persistence::journal> files;
   std::unique_ptr<persistence::file_lock> lock;
   std::vector<persistence::journal_record> records;
+  /// The n of `events/node-<n>`; records of processes belong to it.
+  std::uint32_t slot = 0;
+  std::unique_ptr<persistence::process_files> process_files;
+  /// Records of this slot: what ran when the node that had it ended.
+  std::vector<persistence::process_record> processes;
+  /// Receipts of all sessions that ended less than `finished_retention` ago, newest first, at most
+  /// `finished_per_session` each. All others can be found with `find_atom`.
+  std::vector<persistence::receipt> receipts;
+  /// In words: files that were set aside or cannot be read.
+  std::vector<std::string> problems;
   /// Why nothing can be kept; empty: all is well.
   std::string error;
 };

@@ -53,6 +53,10 @@ void each_option(Options& o, Visit&& visit) {
   visit("event_bytes", o.event_bytes);
   visit("event_retention", o.event_retention);
   visit("journal_segment_bytes", o.journal_segment_bytes);
+  visit("receipts_kept", o.receipts_kept);
+  visit("receipt_retention", o.receipt_retention);
+  visit("receipts_bytes", o.receipts_bytes);
+  visit("store_backlog_bytes", o.store_backlog_bytes);
   visit("env_pass", o.env_pass);
   visit("environments", o.environments);
   visit("environment_idle", o.environment_idle);

@@ -75,9 +75,18 @@ inline constexpr std::size_t events_per_session = 8'192;  // undelivered; then a
 inline constexpr std::size_t event_bytes = 64 << 20;      // undelivered, all sessions together
 inline constexpr auto event_retention = 7 * 24h;
 inline constexpr std::uint64_t journal_segment_bytes = 4 << 20;
-inline constexpr std::size_t journal_backlog_bytes = 8 << 20;  // failed writes kept for a retry
-inline constexpr auto sync_delay = 1'000ms;                    // at most this far behind the kernel
-inline constexpr std::size_t wait_ids_max = 256;               // ids in one wait
+inline constexpr auto sync_delay = 1'000ms;       // at most this far behind the kernel
+inline constexpr std::size_t wait_ids_max = 256;  // ids in one wait
+
+// -- what outlives a process (design 7) --
+inline constexpr std::size_t receipts_kept = 1'000;
+inline constexpr auto receipt_retention = 7 * 24h;
+inline constexpr std::uint64_t receipts_bytes = 256 << 20;        // all of them together
+inline constexpr std::uint64_t receipts_loaded_bytes = 64 << 20;  // read when a node starts
+inline constexpr std::size_t store_backlog_bytes = 8 << 20;       // failed writes kept for a retry
+inline constexpr std::uint64_t state_file_bytes = 64
+                                                  << 20;    // a larger record or receipt is damaged
+inline constexpr std::uint64_t state_read_bytes = 4 << 20;  // most in one answer to read_atom
 
 // -- scheduler (design 10) --
 inline constexpr std::size_t max_throughput = 100;

@@ -87,6 +87,14 @@ struct options {
   std::chrono::milliseconds event_retention = defaults::event_retention;
   std::uint64_t journal_segment_bytes = defaults::journal_segment_bytes;
 
+  // what outlives a process
+  /// Receipts of finished processes, of all sessions: how many, how long, and how many bytes.
+  std::size_t receipts_kept = defaults::receipts_kept;
+  std::chrono::milliseconds receipt_retention = defaults::receipt_retention;
+  std::uint64_t receipts_bytes = defaults::receipts_bytes;
+  /// What cannot be written is kept in memory up to this size, the journal and the rest each.
+  std::size_t store_backlog_bytes = defaults::store_backlog_bytes;
+
   // running
   /// Blocked variables that all children may see all the same (see backends/child_environment.hpp).
   std::vector<std::string> env_pass;

@@ -84,15 +84,33 @@ using events_actor = caf::typed_actor<
     // The subscriber with this token is gone.
     caf::result<void>(lost_atom, std::uint64_t)>;
 
-/// Owner of the journal's files; the only actor that may block on a disk. Detached.
+/// Owner of the files below the state directory; the only actor that may block on a disk. Detached.
+/// Success means: handed to the kernel, or, with `sync_always`, on disk. What cannot be written is
+/// kept in memory within a limit, answered with success all the same, and written later; the listener
+/// hears of it (docs/state.md). Apart from the journal's own three, the payloads are defined in
+/// actors/store.hpp and never leave the process.
 using store_actor = caf::typed_actor<
-    // Appends a record (kind, number, payload) and drops segments that hold only events below the
-    // last number. Answers when the record is handed to the kernel, or, with `sync_always`, on disk.
+    // Appends a record (kind, number, payload) to the journal and drops segments that hold only events
+    // below the last number. An error says that it is in memory only.
     caf::result<void>(append_atom, std::uint8_t, std::uint64_t, std::string, std::uint64_t),
     // Time to sync what was written; a failed write is tried again.
     caf::result<void>(sync_atom),
     // Everything written and synced.
-    caf::result<void>(close_atom)>;
+    caf::result<void>(close_atom),
+    // A process runs.
+    caf::result<void>(record_atom, stored_record),
+    // It is gone and leaves nothing behind. No error if there is no record.
+    caf::result<void>(drop_atom, std::string),
+    // A process is finished: writes the receipt, then removes the record, then answers.
+    caf::result<void>(receipt_atom, stored_receipt),
+    // The receipts that a session means by an id or a prefix of one. Finding none is no error.
+    caf::result<found_receipts>(find_atom, std::string, std::string),
+    // At most so many bytes of a file in spool/ or output/ below the state directory, from an offset.
+    caf::result<file_part>(read_atom, std::string, std::uint64_t, std::uint64_t),
+    // Removes a file in spool/ or left/ below the state directory. No error if there is none.
+    caf::result<void>(discard_atom, std::string),
+    // Who hears, from now on, that files cannot be written, and that they can again.
+    caf::result<void>(listen_atom, store_listener_actor)>;
 
 /// Writes the whole output of foreground commands whose results had to be cut. Detached.
 using spill_actor = caf::typed_actor<

@@ -31,6 +31,16 @@ struct sync_job;
 /// Output on its way to a file (defined in actors/spill.hpp). Likewise.
 struct spill_job;
 
+/// What the store keeps of processes, and parts of files (defined in actors/store.hpp). Likewise.
+struct stored_record;
+struct stored_receipt;
+struct found_receipts;
+struct file_part;
+
+/// Hears, in words, when the store cannot write any more and when it can again.
+struct warn_atom;
+using store_listener_actor = caf::typed_actor<caf::result<void>(warn_atom, std::string)>;
+
 /// Gets the events of a subscription, in order and one list at a time. Its answer acknowledges them:
 /// the next list comes after it.
 using event_handler_actor = caf::typed_actor<caf::result<void>(std::vector<event>)>;
@@ -140,6 +150,22 @@ CAF_ADD_ATOM(troupe, troupe, sync_atom)
 // The whole output of foreground commands.
 CAF_ADD_TYPE_ID(troupe, (troupe::spill_job))
 
+// Records and receipts of processes.
+CAF_ADD_TYPE_ID(troupe, (troupe::stored_record))
+CAF_ADD_TYPE_ID(troupe, (troupe::stored_receipt))
+CAF_ADD_TYPE_ID(troupe, (troupe::found_receipts))
+CAF_ADD_TYPE_ID(troupe, (troupe::file_part))
+CAF_ADD_TYPE_ID(troupe, (troupe::store_listener_actor))
+
+CAF_ADD_ATOM(troupe, troupe, record_atom)
+CAF_ADD_ATOM(troupe, troupe, drop_atom)
+CAF_ADD_ATOM(troupe, troupe, receipt_atom)
+CAF_ADD_ATOM(troupe, troupe, find_atom)
+CAF_ADD_ATOM(troupe, troupe, read_atom)
+CAF_ADD_ATOM(troupe, troupe, discard_atom)
+CAF_ADD_ATOM(troupe, troupe, warn_atom)
+CAF_ADD_ATOM(troupe, troupe, listen_atom)
+
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loop_event)
@@ -149,3 +175,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::command_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::environment_retired)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::sync_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::spill_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stored_record)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stored_receipt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::found_receipts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::file_part)
