@@ -158,6 +158,9 @@ struct found_child {
   std::string spool_path;
   std::uint64_t spool_from = 0;
   std::uint64_t spool_bytes = 0;
+  /// Only if not all of the output could be kept: this many bytes at the end of the file are the end
+  /// of the output, and what lies between them and those before is lost.
+  std::uint64_t tail_bytes = 0;
   /// Set for one that ended while nobody was there and is known from files only: there is nothing to
   /// adopt. Its output is `total_bytes` long, and what is left of it is in the spool file.
   std::optional<exit_status> left;
