@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace troupe::persistence {
 
@@ -26,6 +27,7 @@ class descriptor {
   ~descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
+  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   descriptor(const descriptor&) = delete;
   descriptor& operator=(const descriptor&) = delete;
   int get() const noexcept { return fd_; }
@@ -70,10 +72,64 @@ class real_lock final : public file_lock {
   descriptor file_;
 };
 
+/// The directory that a path names its last part in.
+descriptor open_parent(const std::string& path, std::string& name) {
+  const auto slash = path.rfind('/');
+  const auto dir = slash == path.npos ? std::string{"."} : path.substr(0, slash + (slash == 0));
+  name = slash == path.npos ? path : path.substr(slash + 1);
+  return descriptor{::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+}
+
+/// A regular file for reading; nothing on the way there is a link that was followed.
+descriptor open_regular(const std::string& path, std::uint64_t& bytes, std::error_code& ec) {
+  std::string name;
+  const auto parent = open_parent(path, name);
+  // Not to wait for the writer of a pipe that somebody put there.
+  descriptor file{parent.ok() ? ::openat(parent.get(), name.c_str(),
+                                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                              : -1};
+  struct stat info {};
+  if (!file.ok() || ::fstat(file.get(), &info) != 0) {
+    ec = last_error();
+    return descriptor{-1};
+  }
+  ec.clear();
+  if (!S_ISREG(info.st_mode)) ec = {EINVAL, std::generic_category()};
+  bytes = static_cast<std::uint64_t>(info.st_size);
+  return file;
+}
+
+/// Up to `size` bytes from `offset` on.
+std::string read_part(const descriptor& file, std::uint64_t offset, std::size_t size,
+                      std::error_code& ec) {
+  std::string bytes(size, '\0');
+  std::size_t have = 0;
+  while (have < size) {
+    const auto got =
+        ::pread(file.get(), bytes.data() + have, size - have, static_cast<off_t>(offset + have));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      ec = last_error();
+      break;
+    }
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+std::chrono::system_clock::time_point time_of(const timespec& t) {
+  using namespace std::chrono;
+  return system_clock::time_point{
+      duration_cast<system_clock::duration>(seconds{t.tv_sec} + nanoseconds{t.tv_nsec})};
+}
+
 class real_file_system final : public file_system {
  public:
   std::unique_ptr<appendable> open_append(const std::string& path, std::error_code& ec) override {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    const int fd =
+        ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
       ec = last_error();
       return nullptr;
@@ -83,10 +139,8 @@ class real_file_system final : public file_system {
   }
 
   std::unique_ptr<appendable> create_new(const std::string& path, std::error_code& ec) override {
-    const auto slash = path.rfind('/');
-    const auto dir = slash == path.npos ? std::string{"."} : path.substr(0, slash + (slash == 0));
-    const auto name = slash == path.npos ? path : path.substr(slash + 1);
-    const descriptor parent{::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    std::string name;
+    const auto parent = open_parent(path, name);
     const int fd =
         parent.ok()
             ? ::openat(parent.get(), name.c_str(),
@@ -125,8 +179,42 @@ class real_file_system final : public file_system {
     }
   }
 
+  std::string read_file(const std::string& path, std::uint64_t limit,
+                        std::error_code& ec) override {
+    std::uint64_t bytes = 0;
+    const auto file = open_regular(path, bytes, ec);
+    if (!ec && bytes > limit) ec = {EFBIG, std::generic_category()};
+    if (ec) return {};
+    return read_part(file, 0, static_cast<std::size_t>(bytes), ec);
+  }
+
+  std::string read_range(const std::string& path, std::uint64_t offset, std::uint64_t size,
+                         std::uint64_t& file_bytes, std::error_code& ec) override {
+    const auto file = open_regular(path, file_bytes, ec);
+    if (ec || offset >= file_bytes) return {};
+    return read_part(file, offset, static_cast<std::size_t>(std::min(size, file_bytes - offset)),
+                     ec);
+  }
+
+  std::error_code sync_file(const std::string& path) override {
+    const descriptor file{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    if (!file.ok()) return last_error();
+    while (::fdatasync(file.get()) != 0) {
+      if (errno != EINTR) return last_error();
+    }
+    return {};
+  }
+
   std::error_code rename(const std::string& from, const std::string& to) override {
     return ::rename(from.c_str(), to.c_str()) == 0 ? std::error_code{} : last_error();
+  }
+
+  std::error_code rename_new(const std::string& from, const std::string& to) override {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (errno != EINVAL && errno != ENOSYS) return last_error();
+    // A file system that does not know the flag.
+    if (::link(from.c_str(), to.c_str()) != 0) return last_error();
+    return unlink(from);
   }
 
   std::error_code unlink(const std::string& path) override {
@@ -162,8 +250,8 @@ class real_file_system final : public file_system {
       struct stat info {};
       if (::fstatat(::dirfd(handle), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
       if (!S_ISREG(info.st_mode)) continue;
-      files.push_back({entry->d_name, static_cast<std::uint64_t>(info.st_size),
-                       std::chrono::system_clock::from_time_t(info.st_mtime)});
+      files.push_back(
+          {entry->d_name, static_cast<std::uint64_t>(info.st_size), time_of(info.st_mtim)});
     }
     ::closedir(handle);
     return files;
@@ -195,7 +283,7 @@ class real_file_system final : public file_system {
   }
 
   std::unique_ptr<file_lock> try_lock(const std::string& path, std::error_code& ec) override {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
       ec = last_error();
       return nullptr;
@@ -219,8 +307,11 @@ std::error_code replace_file(file_system& files, const std::string& path, std::s
                              bool sync) {
   const auto temporary = path + ".tmp";
   std::error_code ec;
-  files.unlink(temporary);  // left by a death in between; an error shows up in the next call
-  const auto file = files.open_append(temporary, ec);
+  auto file = files.create_new(temporary, ec);
+  if (ec.value() == EEXIST) {  // left by a death in between
+    files.unlink(temporary);
+    file = files.create_new(temporary, ec);
+  }
   if (ec) return ec;
   ec = file->append(bytes);
   if (!ec && sync) ec = file->sync();

@@ -46,8 +46,20 @@ class file_system {
   /// the file nor its directory may be a symbolic link. Null on errors.
   virtual std::unique_ptr<appendable> create_new(const std::string& path, std::error_code& ec) = 0;
   virtual std::string read_all(const std::string& path, std::error_code& ec) = 0;
+  /// A regular file of at most `limit` bytes. Neither it nor its directory may be a symbolic link
+  /// (ELOOP, ENOTDIR); EFBIG: it is larger; EINVAL: it is something else.
+  virtual std::string read_file(const std::string& path, std::uint64_t limit,
+                                std::error_code& ec) = 0;
+  /// Part of a regular file, under the same conditions: at most `size` bytes from `offset` on, fewer
+  /// at its end. `file_bytes` becomes its size.
+  virtual std::string read_range(const std::string& path, std::uint64_t offset, std::uint64_t size,
+                                 std::uint64_t& file_bytes, std::error_code& ec) = 0;
+  /// Returns when the disk has the content of a file that was written before. ENOENT: it is gone.
+  virtual std::error_code sync_file(const std::string& path) = 0;
   /// Replaces `to` if it exists.
   virtual std::error_code rename(const std::string& from, const std::string& to) = 0;
+  /// EEXIST if `to` exists.
+  virtual std::error_code rename_new(const std::string& from, const std::string& to) = 0;
   virtual std::error_code unlink(const std::string& path) = 0;
   /// Names in a directory, without `.` and `..`, sorted.
   virtual std::vector<std::string> list(const std::string& dir, std::error_code& ec) = 0;
@@ -67,8 +79,9 @@ class file_system {
 /// The file system of this machine. Thread-safe.
 file_system& real_files();
 
-/// Writes `bytes` to a temporary name beside `path`, syncs if asked to, and renames: readers see the
-/// old file or the new one.
+/// Writes `bytes` to `<path>.tmp`, syncs if asked to, and renames: readers see the old file or the new
+/// one. A temporary file that a death in between left there is replaced. After an error the old file is
+/// what it was.
 std::error_code replace_file(file_system& files, const std::string& path, std::string_view bytes,
                              bool sync);
 

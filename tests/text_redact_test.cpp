@@ -212,6 +212,66 @@ TEST_CASE("assignments of secret names are masked when an environment is printed
   CHECK(redact("DB_PASSWORD=hunter2") == "DB_PASSWORD=hunter2");
 }
 
+TEST_CASE("a mask of the same length moves nothing") {
+  const std::string key = "ghp_" + body.substr(0, 36);
+  const std::string stars = "ghp_" + body.substr(0, 2) + std::string(30, '*') + key.substr(36);
+  const std::string odd{"\xff\x00\n\x80", 4};
+  struct row {
+    std::string in, out;
+  };
+  const std::vector<row> always = {
+      {"nothing here", "nothing here"},
+      {"", ""},
+      {odd, odd},
+      {odd + key + odd, odd + stars + odd},
+      {key + "\n" + key, stars + "\n" + stars},
+      {"mysql://a:b@c", "mysql://a:*@c"},
+      {"mysql://a:{password}@c", "mysql://a:{password}@c"},
+      {"Authorization: Bearer abcdef", "Authorization: Bearer ******"},
+      {"AKIAABCDEFGHIJKLMNOP.", "********************."},
+  };
+  for (const row& r : always) {
+    CAPTURE(r.in);
+    CHECK(redact_same_length(r.in, false) == r.out);
+    CHECK(redact_same_length(r.out, false) == r.out);
+  }
+  const std::vector<row> assignments = {
+      {"DB_PASSWORD=hunter2\nHOME=/root\n", "DB_PASSWORD=*******\nHOME=/root\n"},
+      {"SECRET='a b' " + odd, "SECRET='***' " + odd},
+      {"TOKEN=\nTOKEN=true", "TOKEN=\nTOKEN=true"},
+      {"TOKEN=x\n", "TOKEN=*\n"},
+      {"TOKEN=***rest\n", "TOKEN=*******\n"},
+      {"MY_KEY=" + key, "MY_KEY=" + std::string(40, '*')},
+      {"machine h login me password hunter2", "machine h login me password *******"},
+  };
+  for (const row& r : assignments) {
+    CAPTURE(r.in);
+    CHECK(redact_same_length(r.in, true) == r.out);
+    CHECK(redact_same_length(r.out, true) == r.out);
+  }
+  CHECK(redact_same_length("DB_PASSWORD=hunter2", false) == "DB_PASSWORD=hunter2");
+}
+
+TEST_CASE("a mask of the same length hides what the other one hides") {
+  std::string text;
+  std::uint32_t random = 1;
+  for (int i = 0; i < 500; ++i) {
+    random = random * 1664525 + 1013904223;
+    text += std::string(random >> 28, static_cast<char>(random >> 8));
+    if (random % 3 == 0) text += " ghp_" + body.substr(random >> 30, 36) + "\n";
+    if (random % 7 == 0) text += "\nAPI_TOKEN=" + body.substr(0, random >> 29) + "\n";
+  }
+  for (const bool too : {false, true}) {
+    const auto masked = redact_same_length(text, too);
+    REQUIRE(masked.size() == text.size());
+    CHECK(redact_same_length(masked, too) == masked);
+    CHECK(masked.find(body.substr(8, 16)) == std::string::npos);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (masked[i] != text[i]) REQUIRE(masked[i] == '*');
+    }
+  }
+}
+
 TEST_CASE("which commands print an environment") {
   for (const std::string command : {"env",
                                     "printenv X",

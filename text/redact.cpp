@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "troupe/text/redact_assignments.hpp"
 #include "troupe/text/redact_patterns.hpp"
 
 namespace troupe::text {
@@ -186,13 +187,32 @@ bool is_placeholder(std::string_view secret) {
   return secret.find_first_of("{}", 1) == secret.size() - 1;
 }
 
+bool keeps_hint(std::string_view secret, mask_style style) {
+  return style == mask_style::token && secret.size() >= hint_from;
+}
+
+bool stays(std::string_view secret, mask_style style) {
+  return style == mask_style::captured && is_placeholder(secret);
+}
+
 void append_masked(std::string& out, std::string_view secret, mask_style style) {
-  if (style == mask_style::token && secret.size() >= hint_from) {
+  if (keeps_hint(secret, style)) {
     out.append(secret.substr(0, 6)).append("...").append(secret.substr(secret.size() - 4));
-  } else if (style == mask_style::captured && is_placeholder(secret)) {
+  } else if (stays(secret, style)) {
     out.append(secret);
   } else {
     out.append(mask);
+  }
+}
+
+void append_stars(std::string& out, std::string_view secret, mask_style style) {
+  if (keeps_hint(secret, style)) {
+    out.append(secret.substr(0, 6)).append(secret.size() - 10, '*');
+    out.append(secret.substr(secret.size() - 4));
+  } else if (stays(secret, style)) {
+    out.append(secret);
+  } else {
+    out.append(secret.size(), '*');
   }
 }
 
@@ -203,17 +223,31 @@ const matcher& the_matcher() {
 
 }  // namespace
 
-std::string redact(std::string_view text) {
+namespace {
+
+template <class Append>
+std::string replace_secrets(std::string_view text, Append append) {
   const matcher& m = the_matcher();
   std::string out;
   size_t done = 0;
   while (const std::optional<finding> hit = m.next(text, done, done)) {
     if (out.empty()) out.reserve(text.size());
     out.append(text.substr(done, hit->secret - done));
-    append_masked(out, text.substr(hit->secret, hit->secret_end - hit->secret), hit->style);
+    append(out, text.substr(hit->secret, hit->secret_end - hit->secret), hit->style);
     done = hit->secret_end;
   }
   return out.append(text.substr(done));
+}
+
+}  // namespace
+
+std::string redact(std::string_view text) {
+  return replace_secrets(text, append_masked);
+}
+
+std::string redact_same_length(std::string_view text, bool assignments) {
+  auto masked = replace_secrets(text, append_stars);
+  return assignments ? star_assignments(std::move(masked)) : masked;
 }
 
 std::string redactor::redact(std::string_view text) const {

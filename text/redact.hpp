@@ -20,6 +20,10 @@ std::string redact(std::string_view text);
 /// `"name": "value"`. For the output of commands that print an environment. Thread-safe.
 std::string redact_assignments(std::string_view text);
 
+/// As `redact`, or with `assignments` as `redact_assignments`, but every masked byte becomes a `*`, so
+/// that positions in the text stay true. All other bytes are untouched. Thread-safe.
+std::string redact_same_length(std::string_view text, bool assignments);
+
 /// True if the output of `command` needs `redact_assignments`: some simple command in it is env,
 /// printenv, set, export or declare, or reads a secret-bearing file (`.env`, shell rc files,
 /// credential files) with cat, head, grep and the like. Thread-safe.

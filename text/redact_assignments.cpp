@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "troupe/text/redact.hpp"
+#include "troupe/text/redact_assignments.hpp"
 #include "troupe/text/shell_words.hpp"
 
 namespace troupe::text {
@@ -93,7 +95,10 @@ size_t value_end(std::string_view text, size_t name, std::string_view separator,
   return end;
 }
 
-std::string mask_values(const std::string& text, const re2::RE2& regex) {
+/// How a value is masked.
+enum class value_mask { short_mask, same_length };
+
+std::string mask_values(const std::string& text, const re2::RE2& regex, value_mask how) {
   const re2::StringPiece input(text.data(), text.size());
   std::string out;
   size_t done = 0;  // copied to `out` so far
@@ -115,8 +120,12 @@ std::string mask_values(const std::string& text, const re2::RE2& regex) {
     if (end == std::string::npos) {
       end = value_end(text, static_cast<size_t>(group[1].data() - text.data()), separator, begin);
     }
-    if (is_harmless(std::string_view(text).substr(begin, end - begin))) continue;
-    out.append(text, done, begin - done).append("***");
+    const auto value = std::string_view(text).substr(begin, end - begin);
+    // Stars over stars are the same again; what only begins with some is no mask of ours.
+    const bool stars = how == value_mask::same_length && value.substr(0, 3) == "***";
+    if (!stars && is_harmless(value)) continue;
+    out.append(text, done, begin - done);
+    out.append(how == value_mask::same_length ? end - begin : 3, '*');
     done = end;
     from = end;
   }
@@ -186,10 +195,22 @@ bool prints_environment(const scanned_command& command) {
 
 }  // namespace
 
+namespace {
+
+std::string mask_all(std::string text, value_mask how) {
+  text = mask_values(text, regexes().assignment, how);
+  const bool netrc = text.find("machine ") != std::string::npos;
+  return netrc ? mask_values(text, regexes().netrc, how) : text;
+}
+
+}  // namespace
+
 std::string redact_assignments(std::string_view text) {
-  const std::string masked = mask_values(redact(text), regexes().assignment);
-  const bool netrc = masked.find("machine ") != std::string::npos;
-  return netrc ? mask_values(masked, regexes().netrc) : masked;
+  return mask_all(redact(text), value_mask::short_mask);
+}
+
+std::string star_assignments(std::string text) {
+  return mask_all(std::move(text), value_mask::same_length);
 }
 
 bool prints_environment(std::string_view command) {

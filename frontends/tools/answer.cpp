@@ -7,6 +7,7 @@
 
 #include "troupe/frontends/tools/json_text.hpp"
 #include "troupe/messages/errors.hpp"
+#include "troupe/text/base64.hpp"
 #include "troupe/text/exit_meaning.hpp"
 #include "troupe/text/utf8.hpp"
 
@@ -44,7 +45,7 @@ std::string_view status_text(process_status status) {
 /// Output of a view: bytes as base64, text as it is.
 void add_output(json::object& out, const std::string& output, output_view view) {
   if (view == output_view::raw) {
-    out["output"] = base64(output);
+    out["output"] = text::base64(output);
     out["encoding"] = "base64";
   } else {
     out["output"] = text::to_valid_utf8(output);
@@ -63,24 +64,6 @@ std::string iso8601(caf::timestamp time) {
   auto size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
   auto fraction = std::to_string(1000 + ms % 1000);
   return std::string{text, size} + "." + fraction.substr(1) + "Z";
-}
-
-std::string base64(std::string_view bytes) {
-  static constexpr char digits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    auto at = [&](std::size_t k) -> std::uint32_t {
-      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
-    };
-    auto group = at(0) << 16 | at(1) << 8 | at(2);
-    out += digits[group >> 18 & 63];
-    out += digits[group >> 12 & 63];
-    out += i + 1 < bytes.size() ? digits[group >> 6 & 63] : '=';
-    out += i + 2 < bytes.size() ? digits[group & 63] : '=';
-  }
-  return out;
 }
 
 tool_answer error_answer(std::string text, std::string_view status) {

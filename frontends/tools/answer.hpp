@@ -26,9 +26,6 @@ struct tool_answer {
 /// ISO 8601 in UTC with milliseconds: `2026-01-31T12:00:00.123Z`.
 std::string iso8601(caf::timestamp time);
 
-/// Standard base64 with padding.
-std::string base64(std::string_view bytes);
-
 /// An error answer: `{"status":"error","error":text}`.
 tool_answer error_answer(std::string text, std::string_view status = "error");
 
