@@ -1,6 +1,9 @@
 #include "troupe/actors/store.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include <caf/event_based_actor.hpp>
@@ -12,21 +15,63 @@ namespace {
 /// More nodes than that on one state directory is a mistake.
 constexpr int most_nodes = 256;
 
-void sync_all(persistence::file_system& files, const sync_job& job) {
-  // A disk that fails here has failed for good; what the kernel has is still readable.
-  for (const auto& file : job.files) file->sync();
-  if (!job.dir.empty()) files.sync_directory(job.dir);
+/// The first problem in words; empty: the disk has everything.
+std::string sync_all(persistence::file_system& files, const sync_job& job) {
+  std::string problem;
+  const auto note = [&](const std::string& what, std::error_code ec) {
+    if (ec && problem.empty()) problem = persistence::describe("sync", what, ec);
+  };
+  for (const auto& file : job.files) note(job.journal_dir, file->sync());
+  for (const auto& path : job.processes.files) {
+    const auto ec = files.sync_file(path);
+    if (ec.value() != ENOENT) note(path, ec);  // removed meanwhile
+  }
+  if (job.new_names) note(job.journal_dir, files.sync_directory(job.journal_dir));
+  for (const auto& dir : job.processes.directories) note(dir, files.sync_directory(dir));
+  return problem;
 }
 
 caf::behavior syncer(caf::event_based_actor*, persistence::file_system* files) {
-  return {[files](const sync_job& job) { sync_all(*files, job); }};
+  return {[files](const sync_job& job) { return sync_all(*files, job); }};
 }
 
-sync_job take_job(persistence::journal& journal) {
-  sync_job job;
-  job.files = journal.take_unsynced();
-  if (journal.take_new_names()) job.dir = journal.dir();
-  return job;
+persistence::receipt_limits limits_of(const options& opts) {
+  return {opts.receipts_kept, opts.receipt_retention, opts.receipts_bytes};
+}
+
+/// `<state_dir>/<one of these>/<name>`, and nothing that leads elsewhere.
+bool is_below(const std::string& state_dir, std::initializer_list<std::string_view> folders,
+              std::string_view path) {
+  if (!path.starts_with(state_dir + "/")) return false;
+  path.remove_prefix(state_dir.size() + 1);
+  const auto slash = path.find('/');
+  if (slash == path.npos) return false;
+  const auto name = path.substr(slash + 1);
+  return std::find(folders.begin(), folders.end(), path.substr(0, slash)) != folders.end() &&
+         !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view{"/\0", 2}) == name.npos;
+}
+
+/// What is known of processes, and what need not be known any more.
+void load_processes(open_journal& result, persistence::file_system& files, const options& opts) {
+  using namespace std::chrono;
+  result.process_files =
+      std::make_unique<persistence::process_files>(files, opts.state_dir, opts.sync_always);
+  auto& kept = *result.process_files;
+  if (auto ec = kept.open()) {
+    result.error = persistence::describe("keep processes in", opts.state_dir, ec);
+    return;
+  }
+  const auto now = system_clock::now();
+  kept.prune(limits_of(opts), now);
+  auto records = kept.load_records(result.slot);
+  const auto after = now - opts.finished_retention;
+  auto receipts = kept.load_receipts({duration_cast<nanoseconds>(after.time_since_epoch()).count(),
+                                      opts.finished_per_session, defaults::receipts_loaded_bytes});
+  result.processes = std::move(records.found);
+  result.receipts = std::move(receipts.found);
+  result.problems = std::move(records.problems);
+  result.problems.insert(result.problems.end(), receipts.problems.begin(), receipts.problems.end());
 }
 
 }  // namespace
@@ -51,7 +96,11 @@ open_journal open_event_journal(persistence::file_system& files, const options& 
     result.files = std::make_unique<persistence::journal>(files, dir, opts.journal_segment_bytes);
     ec = result.files->open(
         [&](persistence::journal_record record) { result.records.push_back(std::move(record)); });
-    if (ec) result.error = persistence::describe("read", dir, ec);
+    if (ec) {
+      result.error = persistence::describe("read", dir, ec);
+    } else {
+      load_processes(result, files, opts);
+    }
     return result;
   }
   result.error = "every journal below " + parent + " belongs to a live node";
@@ -65,7 +114,8 @@ store_state::store_state(store_actor::pointer self, std::shared_ptr<const option
       opts_(std::move(opts)),
       loop_(std::move(loop)),
       journal_(std::move(journal)),
-      files_(files) {
+      files_(files),
+      processes_(*journal_->process_files, limits_of(*opts_), opts_->store_backlog_bytes) {
   if (!opts_->sync_always) syncer_ = self_->spawn<caf::detached>(syncer, files_);
 }
 
@@ -82,20 +132,27 @@ store_actor::behavior_type store_state::make_behavior() {
       },
       [this](sync_atom) { on_sync(); },
       [this](close_atom) { return on_close(); },
-      [](record_atom, const stored_record&) {},
-      [](drop_atom, const std::string&) {},
-      [](receipt_atom, const stored_receipt&) {},
-      [](find_atom, const std::string&, const std::string&) { return found_receipts{}; },
-      [](read_atom, const std::string&, std::uint64_t, std::uint64_t) -> caf::result<file_part> {
-        return make_error(errc::internal, "not yet");
+      [this](record_atom, const stored_record& what) { return on_record(what); },
+      [this](drop_atom, const std::string& id) { return on_drop(id); },
+      [this](receipt_atom, const stored_receipt& what) { return on_receipt(what); },
+      [this](find_atom, const std::string& session, const std::string& id) {
+        return on_find(session, id);
       },
-      [](discard_atom, const std::string&) {},
-      [](listen_atom, const store_listener_actor&) {},
+      [this](read_atom, const std::string& path, std::uint64_t offset, std::uint64_t size) {
+        return on_read(path, offset, size);
+      },
+      [this](discard_atom, const std::string& path) { return on_discard(path); },
+      [this](listen_atom, store_listener_actor& listener) { on_listen(std::move(listener)); },
   };
 }
 
+// -- the journal ----------------------------------------------------------------------------------
+
 caf::result<void> store_state::on_append(persistence::journal_record record,
                                          std::uint64_t keep_from) {
+  if (record.payload.size() > persistence::journal_payload_max) {
+    return make_error(errc::limit_reached, "an event is too large for the journal");
+  }
   auto& journal = *journal_->files;
   journal.drop_below(keep_from);
   // Records stay in order: behind one that could not be written, nothing is.
@@ -107,19 +164,95 @@ caf::result<void> store_state::on_append(persistence::journal_record record,
     while (backlog_bytes_ > opts_->store_backlog_bytes && backlog_.size() > 1) {
       backlog_bytes_ -= backlog_.front().payload.size();
       backlog_.pop_front();
+      ++dropped_;
     }
   }
-  if (opts_->sync_always) {
-    sync_now();
-  } else {
+  std::string problem;
+  if (ec) problem = persistence::describe("write to", journal.dir(), ec);
+  if (problem.empty() && !opts_->sync_always) {
     arm();
+  } else if (problem.empty()) {
+    problem = sync_now();
   }
-  if (!backlog_.empty()) {
-    return make_error(errc::internal, ec ? persistence::describe("write to", journal.dir(), ec)
-                                         : "the event journal cannot be written at the moment");
+  if (!problem.empty()) degrade(problem);
+  if (problem.empty() && !backlog_.empty()) {
+    problem = "the event journal cannot be written at the moment";
+  }
+  if (!problem.empty()) return make_error(errc::internal, problem);
+  return caf::unit;
+}
+
+std::error_code store_state::write_backlog() {
+  while (!backlog_.empty()) {
+    if (auto ec = journal_->files->append(backlog_.front())) return ec;
+    backlog_bytes_ -= backlog_.front().payload.size();
+    backlog_.pop_front();
+  }
+  return {};
+}
+
+// -- processes ------------------------------------------------------------------------------------
+
+caf::result<void> store_state::on_record(const stored_record& what) {
+  return done(processes_.put_record(*what.what));
+}
+
+caf::result<void> store_state::on_drop(const std::string& id) {
+  return done(processes_.drop_record(id));
+}
+
+caf::result<void> store_state::on_receipt(const stored_receipt& what) {
+  return done(processes_.put_receipt(*what.what, std::chrono::system_clock::now()));
+}
+
+/// An answer of success, on disk or not.
+caf::result<void> store_state::done(std::error_code ec) {
+  if (ec.value() == EINVAL) {
+    return make_error(errc::bad_argument, "id: must be proc_ and 12 lower-case hex digits");
+  }
+  if (ec) degrade(persistence::describe("keep a process in", opts_->state_dir, ec));
+  if (ec || journal_->process_files->has_unsynced()) arm();
+  return caf::unit;
+}
+
+caf::result<found_receipts> store_state::on_find(const std::string& session,
+                                                 const std::string& id) {
+  auto found = processes_.find(session, id);
+  for (const auto& problem : journal_->process_files->take_problems()) tell(problem);
+  found_receipts result;
+  result.ids = std::move(found.ids);
+  if (found.only) {
+    result.only = std::make_shared<const persistence::receipt>(std::move(*found.only));
+  }
+  return result;
+}
+
+caf::result<file_part> store_state::on_read(const std::string& path, std::uint64_t offset,
+                                            std::uint64_t size) {
+  if (!is_below(opts_->state_dir, {"spool", "output"}, path)) {
+    return make_error(errc::bad_argument, "path: is no output below " + opts_->state_dir);
+  }
+  file_part part;
+  std::error_code ec;
+  part.data = files_->read_range(path, offset, std::min(size, defaults::state_read_bytes),
+                                 part.file_bytes, ec);
+  if (!ec) return part;
+  return make_error(ec.value() == ENOENT ? errc::not_found : errc::internal,
+                    persistence::describe("read", path, ec));
+}
+
+caf::result<void> store_state::on_discard(const std::string& path) {
+  if (!is_below(opts_->state_dir, {"spool", "left"}, path)) {
+    return make_error(errc::bad_argument, "path: is no file of a keeper below " + opts_->state_dir);
+  }
+  const auto ec = files_->unlink(path);
+  if (ec && ec.value() != ENOENT) {
+    return make_error(errc::internal, persistence::describe("remove", path, ec));
   }
   return caf::unit;
 }
+
+// -- syncing --------------------------------------------------------------------------------------
 
 void store_state::arm() {
   if (std::exchange(timer_armed_, true)) return;
@@ -128,34 +261,102 @@ void store_state::arm() {
   });
 }
 
-bool store_state::write_backlog() {
-  while (!backlog_.empty()) {
-    if (journal_->files->append(backlog_.front())) return false;
-    backlog_bytes_ -= backlog_.front().payload.size();
-    backlog_.pop_front();
-  }
-  return true;
-}
-
 void store_state::on_sync() {
   timer_armed_ = false;
-  if (!write_backlog()) arm();
-  if (!journal_->files->has_unsynced()) return;
-  if (syncer_) {
-    compat::anon_send(syncer_, take_job(*journal_->files));
-  } else {
-    sync_now();
-  }
+  auto ec = write_backlog();
+  if (const auto other = processes_.retry(); !ec) ec = other;
+  if (ec) arm();
+  start_sync();
+  recover();
 }
 
-void store_state::sync_now() {
-  sync_all(*files_, take_job(*journal_->files));
+sync_job store_state::take_job() {
+  sync_job job;
+  job.files = journal_->files->take_unsynced();
+  job.new_names = journal_->files->take_new_names();
+  job.journal_dir = journal_->files->dir();
+  job.processes = journal_->process_files->take_unsynced();
+  return job;
+}
+
+void store_state::start_sync() {
+  if (!journal_->files->has_unsynced() && !journal_->process_files->has_unsynced()) return;
+  if (!syncer_) {
+    if (const auto problem = sync_now(); !problem.empty()) degrade(problem);
+    return;
+  }
+  if (syncing_) return arm();
+  syncing_ = take_job();
+  compat::request(self_, syncer_, *syncing_)
+      .then([this](const std::string& problem) { on_synced(problem); },
+            [this](const caf::error& error) { on_synced(error_text(error)); });
+}
+
+void store_state::on_synced(const std::string& problem) {
+  auto job = std::move(*syncing_);
+  syncing_.reset();
+  sync_failed_ = !problem.empty();
+  if (!sync_failed_) return recover();
+  journal_->files->give_back(std::move(job.files), job.new_names);
+  journal_->process_files->give_back(job.processes);
+  degrade(problem);
+}
+
+/// Without the helper: the first problem in words.
+std::string store_state::sync_now() {
+  auto job = take_job();
+  auto problem = sync_all(*files_, job);
+  sync_failed_ = !problem.empty();
+  if (sync_failed_) {
+    journal_->files->give_back(std::move(job.files), job.new_names);
+    journal_->process_files->give_back(job.processes);
+  }
+  return problem;
 }
 
 caf::result<void> store_state::on_close() {
   write_backlog();
-  sync_now();
-  return caf::unit;
+  processes_.retry();
+  if (!syncer_) {
+    sync_now();
+    return caf::unit;
+  }
+  // Behind the job that is under way, if there is one.
+  auto promise = self_->make_response_promise<void>();
+  compat::request(self_, syncer_, take_job())
+      .then([promise](const std::string&) mutable { promise.deliver(); },
+            [promise](const caf::error&) mutable { promise.deliver(); });
+  return promise;
+}
+
+// -- warnings -------------------------------------------------------------------------------------
+
+void store_state::degrade(const std::string& why) {
+  arm();
+  if (!trouble_.empty()) return;
+  trouble_ = why + ". What cannot be written is kept in memory until it can be";
+  tell(trouble_);
+}
+
+void store_state::recover() {
+  if (trouble_.empty() || !backlog_.empty() || processes_.behind() || sync_failed_) return;
+  trouble_.clear();
+  const auto lost = std::exchange(dropped_, 0) + processes_.take_dropped();
+  const std::string loss = lost == 0 ? "nothing was lost"
+                                     : std::to_string(lost) +
+                                           " files or events were dropped, "
+                                           "because memory is limited";
+  tell("the state directory " + opts_->state_dir + " can be written again; " + loss);
+}
+
+void store_state::tell(const std::string& text) {
+  if (opts_->warn) opts_->warn(text);
+  if (listener_) compat::anon_send(listener_, warn_atom_v, text);
+}
+
+void store_state::on_listen(store_listener_actor listener) {
+  listener_ = std::move(listener);
+  if (listener_ && !trouble_.empty()) compat::anon_send(listener_, warn_atom_v, trouble_);
 }
 
 }  // namespace troupe

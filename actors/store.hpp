@@ -1,12 +1,15 @@
-// The store actor: owns the files of the event journal and is the only actor that may block on a disk
-// (detached). Records go to the kernel at once; syncing is left to a helper on a thread of its own, at
-// most `sync_delay` behind and once for everything written since, so that nobody waits for a disk.
+// The store actor: owns the event journal and the files of processes, and is the only actor that may
+// block on a disk (detached). What it is given goes to the kernel at once; syncing is left to a helper on
+// a thread of its own, at most `sync_delay` behind and once for everything written since, so that nobody
+// waits for a disk. A disk that fails degrades it to memory, with one warning (docs/state.md).
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <caf/typed_event_based_actor.hpp>
@@ -15,6 +18,7 @@
 #include "troupe/config/options.hpp"
 #include "troupe/messages/interfaces.hpp"
 #include "troupe/persistence/journal.hpp"
+#include "troupe/persistence/kept_processes.hpp"
 #include "troupe/persistence/process_files.hpp"
 #include "troupe/persistence/process_record.hpp"
 
@@ -44,11 +48,12 @@ struct file_part {
   std::uint64_t file_bytes = 0;  ///< size of the whole file
 };
 
-/// What the helper of the store has to sync.
+/// What the helper of the store has to sync: files first, then the names in directories.
 struct sync_job {
-  std::vector<std::shared_ptr<persistence::appendable>> files;
-  /// Directory whose names changed; empty: none.
-  std::string dir;
+  std::vector<std::shared_ptr<persistence::appendable>> files;  ///< of the journal
+  bool new_names = false;                                       ///< in its directory
+  std::string journal_dir;
+  persistence::unsynced_files processes;
 };
 
 /// The kinds of records in the journal (docs/state.md).
@@ -97,23 +102,46 @@ class store_state {
 
  private:
   caf::result<void> on_append(persistence::journal_record record, std::uint64_t keep_from);
+  caf::result<void> on_record(const stored_record& what);
+  caf::result<void> on_drop(const std::string& id);
+  caf::result<void> on_receipt(const stored_receipt& what);
+  caf::result<found_receipts> on_find(const std::string& session, const std::string& id);
+  caf::result<file_part> on_read(const std::string& path, std::uint64_t offset, std::uint64_t size);
+  caf::result<void> on_discard(const std::string& path);
+  void on_listen(store_listener_actor listener);
   void on_sync();
   caf::result<void> on_close();
-  bool write_backlog();
-  void sync_now();
+
+  caf::result<void> done(std::error_code ec);
+  std::error_code write_backlog();
+  void start_sync();
+  void on_synced(const std::string& problem);
+  std::string sync_now();
+  sync_job take_job();
   void arm();
+  void degrade(const std::string& why);
+  void recover();
+  void tell(const std::string& text);
 
   store_actor::pointer self_;
   std::shared_ptr<const options> opts_;
   std::shared_ptr<backends::io_loop> loop_;
   std::shared_ptr<open_journal> journal_;
   persistence::file_system* files_;
+  persistence::kept_processes processes_;
   caf::actor syncer_;
+  /// What the helper syncs at the moment; one job at a time.
+  std::optional<sync_job> syncing_;
+  bool sync_failed_ = false;
   bool timer_armed_ = false;
   std::uint64_t timer_ = 0;
-  /// Records that could not be written yet, oldest first.
+  /// Records of the journal that could not be written yet, oldest first.
   std::deque<persistence::journal_record> backlog_;
   std::size_t backlog_bytes_ = 0;
+  std::uint64_t dropped_ = 0;
+  /// The warning that stands; empty: the disk works.
+  std::string trouble_;
+  store_listener_actor listener_;
 };
 
 }  // namespace troupe

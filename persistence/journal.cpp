@@ -183,6 +183,15 @@ std::vector<std::shared_ptr<appendable>> journal::take_unsynced() {
   return std::exchange(unsynced_, {});
 }
 
+void journal::give_back(std::vector<std::shared_ptr<appendable>> files, bool new_names) {
+  // In front of what was written since: the last one is the one that is being written.
+  for (auto& file : unsynced_) {
+    if (files.empty() || files.back() != file) files.push_back(std::move(file));
+  }
+  unsynced_ = std::move(files);
+  new_names_ = new_names_ || new_names;
+}
+
 bool journal::take_new_names() noexcept {
   return std::exchange(new_names_, false);
 }

@@ -65,6 +65,8 @@ class journal {
   /// thread). `take_new_names`: also whether the directory itself has to be synced.
   std::vector<std::shared_ptr<appendable>> take_unsynced();
   bool take_new_names() noexcept;
+  /// What was taken and could not be synced.
+  void give_back(std::vector<std::shared_ptr<appendable>> files, bool new_names);
   bool has_unsynced() const noexcept { return !unsynced_.empty() || new_names_; }
 
   const std::string& dir() const noexcept { return dir_; }

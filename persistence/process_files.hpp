@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -69,7 +70,7 @@ class process_files {
   std::error_code remove_record(const std::string& id) { return remove(kind::record, id); }
 
   /// The records of the node in this slot. One whose process has a receipt already is removed and not
-  /// among them. Damaged and unknown files are set aside, unless they say that they are another
+  /// among them; one whose receipt is there and cannot be read is left for the next time. Damaged and unknown files are set aside, unless they say that they are another
   /// node's.
   loaded<process_record> load_records(std::uint32_t slot);
   /// Newest end first.
@@ -99,7 +100,7 @@ class process_files {
   const std::string& directory(kind which) const;
   template <class What>
   bool read(kind which, const std::string& id, What& out, std::error_code& ec,
-            std::vector<std::string>& problems);
+            std::vector<std::string>& problems, std::optional<std::uint32_t> slot);
   std::string set_aside(const std::string& path, const std::string& reason);
   std::error_code changed(const std::string& dir);
 
@@ -111,6 +112,9 @@ class process_files {
   std::set<std::string> changed_;
   std::vector<std::string> problems_;
 };
+
+/// `to_json`, and as much of the output, from its end, as a reader accepts.
+std::string receipt_json(receipt& what);
 
 /// "abcd", "proc_abcd" → "proc_abcd"; empty if it is too short to stand for an id.
 std::string id_prefix(std::string_view text);
