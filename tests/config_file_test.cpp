@@ -111,6 +111,10 @@ redact = false
 grace = 1500ms
 finished_retention = 2h
 watch_strikes = 7
+receipts_kept = 5
+receipt_retention = 1h
+receipts_bytes = 1000
+store_backlog_bytes = 2000
 state_dir = "/var/lib/troupe"
 env_pass = ["A_TOKEN", "B_KEY"]
 environments = [
@@ -124,6 +128,10 @@ environments = [
   CHECK(opts.grace == 1500ms);
   CHECK(opts.finished_retention == 2h);
   CHECK(opts.watch_strikes == 7);
+  CHECK(opts.receipts_kept == 5);
+  CHECK(opts.receipt_retention == 1h);
+  CHECK(opts.receipts_bytes == 1'000);
+  CHECK(opts.store_backlog_bytes == 2'000);
   CHECK(opts.state_dir == "/var/lib/troupe");
   CHECK(opts.env_pass == std::vector<std::string>{"A_TOKEN", "B_KEY"});
   REQUIRE(opts.environments.size() == 2);
