@@ -133,6 +133,8 @@ std::error_code journal::open(const std::function<void(journal_record)>& on_reco
       losses_.push_back(std::move(loss));
     }
     if (unreadable) {
+      // Nobody knows what is in it, so it is never dead.
+      part.highest = UINT64_MAX;
       losses_.push_back(
           {name, bytes.size(), 0, describe("read the rest of", dir_ + "/" + name, unreadable)});
     }

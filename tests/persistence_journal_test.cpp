@@ -159,6 +159,61 @@ TEST_CASE("a write that fails half-way costs only itself") {
   }
 }
 
+TEST_CASE("any operation may fail: what was written is there, and what was there before stays") {
+  const auto play = [](faulty_files& disk, const std::string& dir, std::vector<bool>& written) {
+    disk.real_syncs = false;
+    journal j{disk, dir, 120};
+    written.assign(20, false);
+    if (j.open([](const journal_record&) {})) return;
+    for (std::uint64_t n = 6; n < written.size(); ++n) {
+      written[n] = !j.append(numbered(n)) || !j.append(numbered(n));
+      j.drop_below(3);
+      for (const auto& file : j.take_unsynced()) file->sync();
+      if (j.take_new_names()) disk.sync_directory(dir);
+    }
+  };
+  const auto begin = [](const std::string& dir) {
+    journal j{real_files(), dir, 120};
+    REQUIRE_FALSE(j.open([](const journal_record&) {}));
+    for (std::uint64_t n = 1; n <= 5; ++n) REQUIRE_FALSE(j.append(numbered(n)));
+  };
+  std::vector<bool> written;
+  std::uint64_t count = 0;
+  {
+    temporary_dir dir;
+    faulty_files disk;
+    begin(dir.path());
+    play(disk, dir.path(), written);
+    count = disk.operations;
+  }
+  REQUIRE(count > 40);
+  for (const int code : {ENOSPC, EIO, EROFS}) {
+    for (std::uint64_t at = 0; at < count; ++at) {
+      for (const bool once : {true, false}) {
+        CAPTURE(code, at, once);
+        temporary_dir dir;
+        faulty_files disk;
+        begin(dir.path());
+        disk.code = code;
+        disk.torn = code == ENOSPC;
+        disk.fail_from = at;
+        disk.fail_to = once ? at + 1 : UINT64_MAX;
+        play(disk, dir.path(), written);
+        std::vector<bool> found(20, false);
+        std::uint64_t last = 0;
+        for (const auto& r : read(dir.path()).records) {
+          REQUIRE(r.number > last);
+          REQUIRE(r.payload == numbered(r.number).payload);
+          last = r.number;
+          found.at(r.number) = true;
+        }
+        for (std::uint64_t n = 3; n <= 5; ++n) REQUIRE(found[n]);
+        for (std::uint64_t n = 6; n < 20; ++n) REQUIRE(found[n] == written[n]);
+      }
+    }
+  }
+}
+
 TEST_CASE("segments whose events are all dead are removed, oldest first") {
   temporary_dir dir;
   journal j{real_files(), dir.path(), 200};

@@ -296,13 +296,17 @@ TEST_CASE("temporary names of a death in between go after a while") {
 
 TEST_CASE("5,000 records load in a second") {
   fixture f;
+  const auto first = std::chrono::steady_clock::now();
   for (unsigned n = 0; n < 5'000; ++n) REQUIRE_FALSE(f.files.write_record(sample_record(n)));
   const auto begin = std::chrono::steady_clock::now();
   const auto all = f.files.load_records(0);
   const auto took = std::chrono::steady_clock::now() - begin;
   CHECK(all.found.size() == 5'000);
   CHECK(all.problems.empty());
-  std::cout << "5,000 records loaded in "
-            << std::chrono::duration_cast<std::chrono::milliseconds>(took).count() << " ms\n";
+  const auto ms = [](auto span) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(span).count();
+  };
+  std::cout << "5,000 records: written in " << ms(begin - first) << " ms, loaded in " << ms(took)
+            << " ms\n";
   CHECK(took < 10s);
 }
