@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "troupe/backends/ring.hpp"
+#include "troupe/backends/arena.hpp"
 
 namespace troupe::backends {
 

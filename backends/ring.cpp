@@ -1,5 +1,5 @@
-// The ring's protocol and the arena's memory. See ring.hpp for the contract; here is why no wake-up
-// and no resume can be lost.
+// The ring's protocol. See ring.hpp for the contract; here is why no wake-up and no resume can be
+// lost.
 //
 // Wake-up: producer publishes `produced`, then exchanges `wake` to 1; consumer exchanges `wake` to 0,
 // then reads `produced`. Both are read-modify-writes of one atomic, so one comes first: either the
@@ -10,75 +10,10 @@
 // looks at `stalled`. All four are sequentially consistent, so at least one sees the other.
 #include "troupe/backends/ring.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <new>
-#include <system_error>
-#include <utility>
 
 namespace troupe::backends {
-
-namespace {
-
-std::size_t page_size() noexcept {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
-
-std::size_t round_up(std::size_t n, std::size_t unit) noexcept {
-  return (n + unit - 1) / unit * unit;
-}
-
-}  // namespace
-
-std::array<std::pair<char*, std::size_t>, 2> ring::writable_parts() const noexcept {
-  const auto produced = header_->produced.load(std::memory_order_relaxed);
-  auto used = produced - header_->released.load(std::memory_order_acquire);
-  if (used >= capacity_) {
-    header_->stalled.store(1, std::memory_order_seq_cst);
-    used = produced - header_->released.load(std::memory_order_seq_cst);
-    if (used >= capacity_) {
-      return {};
-    }
-    header_->stalled.store(0, std::memory_order_relaxed);
-  }
-  const auto free = capacity_ - static_cast<std::size_t>(used);
-  const auto at = static_cast<std::size_t>(produced % capacity_);
-  const auto first = std::min(free, capacity_ - at);
-  return {{{data_ + at, first}, {data_, free - first}}};
-}
-
-std::pair<char*, std::size_t> ring::writable() const noexcept {
-  return writable_parts()[0];
-}
-
-void ring::commit(std::size_t n) const noexcept {
-  const auto produced = header_->produced.load(std::memory_order_relaxed);
-  header_->produced.store(produced + n, std::memory_order_release);
-}
-
-std::size_t ring::append(std::string_view bytes) const noexcept {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const auto [to, room] = writable();
-    if (room == 0) {
-      break;
-    }
-    const auto n = std::min(room, bytes.size() - done);
-    std::memcpy(to, bytes.data() + done, n);
-    commit(n);
-    done += n;
-  }
-  return done;
-}
-
-bool ring::want_wake() const noexcept {
-  return header_->wake.exchange(1, std::memory_order_acq_rel) == 0;
-}
 
 void ring::take_wake() const noexcept {
   header_->wake.exchange(0, std::memory_order_acq_rel);
@@ -87,7 +22,7 @@ void ring::take_wake() const noexcept {
 std::array<std::string_view, 2> ring::slices(std::uint64_t from, std::uint64_t to) const noexcept {
   from = std::max(from, begin());
   to = std::min(to, end());
-  if (from >= to) {
+  if (from >= to || to - from > capacity_) {
     return {};
   }
   const auto size = static_cast<std::size_t>(to - from);
@@ -113,69 +48,92 @@ bool ring::release(std::uint64_t position) const noexcept {
          header_->stalled.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
-arena::lease::lease(std::shared_ptr<arena> owner, std::uint32_t slot) noexcept
-    : owner_(std::move(owner)), slot_(slot), ring_(owner_->view(slot)) {}
-
-arena::lease::~lease() {
-  owner_->give_back(slot_);
-}
-
-std::shared_ptr<arena> arena::make(std::size_t slots, std::size_t ring_bytes) {
-  return std::shared_ptr<arena>(new arena(slots, ring_bytes));
-}
-
-arena::arena(std::size_t slots, std::size_t ring_bytes)
-    : slots_(slots),
-      ring_bytes_(round_up(ring_bytes, page_size())),
-      header_bytes_(round_up(slots * sizeof(ring_header), page_size())) {
-  const auto size = header_bytes_ + slots_ * ring_bytes_;
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw std::system_error(errno, std::generic_category(), "reserve the output rings");
+ring_producer::ring_producer(const ring& r) noexcept
+    : ring_(r), produced_(r.header().produced.load(std::memory_order_acquire)) {
+  const auto released = r.header().released.load(std::memory_order_acquire);
+  released_ = produced_ - std::min<std::uint64_t>(produced_, r.capacity());
+  if (released - released_ > produced_ - released_) {
+    repair();
+  } else {
+    released_ = released;
   }
-  base_ = static_cast<char*>(memory);
-  // One byte of output must not cost a huge page.
-  ::madvise(memory, size, MADV_NOHUGEPAGE);
 }
 
-arena::~arena() {
-  ::munmap(base_, header_bytes_ + slots_ * ring_bytes_);
+std::uint64_t ring_producer::used(std::memory_order order) noexcept {
+  const auto& header = ring_.header();
+  const auto released = header.released.load(order);
+  if (released - released_ > produced_ - released_ ||
+      header.produced.load(std::memory_order_relaxed) != produced_) {
+    repair();
+  } else {
+    released_ = released;
+  }
+  return produced_ - released_;
 }
 
-std::shared_ptr<arena::lease> arena::acquire() {
-  std::uint32_t slot = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      slot = free_.back();
-      free_.pop_back();
-    } else if (next_ < slots_) {
-      slot = next_++;
-    } else {
-      return nullptr;
+// The counters say what cannot be. What was in the ring is lost; from here on they are right again.
+void ring_producer::repair() noexcept {
+  auto& header = ring_.header();
+  lost_ += produced_ - released_;
+  released_ = produced_;
+  header.released.store(produced_, std::memory_order_seq_cst);
+  header.produced.store(produced_, std::memory_order_release);
+}
+
+std::array<std::pair<char*, std::size_t>, 2> ring_producer::writable_parts() noexcept {
+  const auto capacity = ring_.capacity();
+  auto in_use = used(std::memory_order_acquire);
+  if (in_use >= capacity) {
+    auto& stalled = ring_.header().stalled;
+    stalled.store(1, std::memory_order_seq_cst);
+    in_use = used(std::memory_order_seq_cst);
+    if (in_use >= capacity) {
+      return {};
     }
+    stalled.store(0, std::memory_order_relaxed);
   }
-  new (base_ + slot * sizeof(ring_header)) ring_header{};
-  return std::make_shared<lease>(shared_from_this(), slot);
+  const auto free = capacity - static_cast<std::size_t>(in_use);
+  const auto at = static_cast<std::size_t>(produced_ % capacity);
+  const auto first = std::min(free, capacity - at);
+  return {{{ring_.data() + at, first}, {ring_.data(), free - first}}};
 }
 
-ring arena::view(std::uint32_t slot) const noexcept {
-  auto* header =
-      std::launder(reinterpret_cast<ring_header*>(base_ + std::size_t{slot} * sizeof(ring_header)));
-  return {header, base_ + header_bytes_ + std::size_t{slot} * ring_bytes_, ring_bytes_};
+std::pair<char*, std::size_t> ring_producer::writable() noexcept {
+  return writable_parts()[0];
 }
 
-void arena::give_back(std::uint32_t slot) noexcept {
-  const auto r = view(slot);
-  const auto produced = r.header().produced.load(std::memory_order_acquire);
-  const auto touched = static_cast<std::size_t>(std::min<std::uint64_t>(produced, ring_bytes_));
-  if (touched != 0) {
-    ::madvise(base_ + header_bytes_ + std::size_t{slot} * ring_bytes_,
-              round_up(touched, page_size()), MADV_DONTNEED);
+void ring_producer::commit(std::size_t n) noexcept {
+  produced_ += n;
+  ring_.header().produced.store(produced_, std::memory_order_release);
+}
+
+std::size_t ring_producer::append(std::string_view bytes) noexcept {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const auto [to, room] = writable();
+    if (room == 0) {
+      break;
+    }
+    const auto n = std::min(room, bytes.size() - done);
+    std::memcpy(to, bytes.data() + done, n);
+    commit(n);
+    done += n;
   }
-  const std::lock_guard lock(mutex_);
-  free_.push_back(slot);
+  return done;
+}
+
+bool ring_producer::want_wake() const noexcept {
+  return ring_.header().wake.exchange(1, std::memory_order_acq_rel) == 0;
+}
+
+std::string_view ring_producer::oldest(std::size_t most) noexcept {
+  const auto at = static_cast<std::size_t>(begin() % ring_.capacity());
+  const auto kept = static_cast<std::size_t>(produced_ - released_);
+  return {ring_.data() + at, std::min({kept, most, ring_.capacity() - at})};
+}
+
+bool ring_producer::drop_oldest(std::size_t n) noexcept {
+  return ring_.release(begin() + n);
 }
 
 }  // namespace troupe::backends

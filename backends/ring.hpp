@@ -1,7 +1,6 @@
-// The output ring of one process and the arena all rings live in. One producer (the io loop, later
-// the keeper), one consumer (the process actor), two counters; no locks, no copies, no allocation
-// per read. The layout is plain memory so that a shared memory file can replace the private mapping:
-// the buffer then outlives the node.
+// The output ring of one process: one producer (the io loop, or the keeper), one consumer (the
+// process actor), two counters; no locks, no copies, no allocation per read. It is plain memory, so
+// it may be shared with another program (arena.hpp): the buffer then outlives the node.
 //
 // Positions are byte offsets in the whole output of the process, from 0, and never wrap. Bytes
 // [released, produced) may be read by the consumer at any time; the producer writes only into the
@@ -12,13 +11,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace troupe::backends {
 
@@ -40,7 +35,7 @@ struct ring_header {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// A view of one ring; cheap to copy. The memory belongs to the arena.
+/// The consumer's end of one ring; cheap to copy. The memory belongs to the arena.
 class ring {
  public:
   ring() = default;
@@ -50,22 +45,7 @@ class ring {
   explicit operator bool() const noexcept { return header_ != nullptr; }
   std::size_t capacity() const noexcept { return capacity_; }
   ring_header& header() const noexcept { return *header_; }
-
-  // -- producer --
-
-  /// The contiguous free part that comes next; empty when the ring is full. When it is, the ring is
-  /// marked as stalled: the `release` that makes room returns true.
-  std::pair<char*, std::size_t> writable() const noexcept;
-  /// The whole free part, in one or two pieces; otherwise as `writable`.
-  std::array<std::pair<char*, std::size_t>, 2> writable_parts() const noexcept;
-  /// Publishes `n` bytes written into `writable()`.
-  void commit(std::size_t n) const noexcept;
-  /// Copies as much of `bytes` as fits; returns how much that was.
-  std::size_t append(std::string_view bytes) const noexcept;
-  /// True exactly when the consumer must be told: no wake-up is under way yet.
-  bool want_wake() const noexcept;
-
-  // -- consumer --
+  char* data() const noexcept { return data_; }
 
   /// To be called first when a wake-up arrives.
   void take_wake() const noexcept;
@@ -84,49 +64,44 @@ class ring {
   std::size_t capacity_ = 0;
 };
 
-/// All rings, in one mapping: headers first, then the data, pages touched only when used and given
-/// back when a ring is. Thread-safe.
-class arena : public std::enable_shared_from_this<arena> {
+/// The producer's end. It keeps both counters for itself and believes the shared ones only as far as
+/// they make sense, so a consumer that writes nonsense loses its output and nothing else happens.
+/// Belongs to one thread.
+class ring_producer {
  public:
-  /// Holds one ring until destroyed (by producer and consumer together through a shared_ptr).
-  class lease {
-   public:
-    lease(std::shared_ptr<arena> owner, std::uint32_t slot) noexcept;
-    lease(const lease&) = delete;
-    lease& operator=(const lease&) = delete;
-    ~lease();
-    const ring& get() const noexcept { return ring_; }
-    std::uint32_t slot() const noexcept { return slot_; }
+  /// Goes on where the counters of the ring are.
+  explicit ring_producer(const ring& r) noexcept;
 
-   private:
-    std::shared_ptr<arena> owner_;
-    std::uint32_t slot_;
-    ring ring_;
-  };
+  /// The contiguous free part that comes next; empty when the ring is full. When it is, the ring is
+  /// marked as stalled: the `release` that makes room returns true.
+  std::pair<char*, std::size_t> writable() noexcept;
+  /// The whole free part, in one or two pieces; otherwise as `writable`.
+  std::array<std::pair<char*, std::size_t>, 2> writable_parts() noexcept;
+  /// Publishes `n` bytes written into `writable()`.
+  void commit(std::size_t n) noexcept;
+  /// Copies as much of `bytes` as fits; returns how much that was.
+  std::size_t append(std::string_view bytes) noexcept;
+  /// True exactly when the consumer must be told: no wake-up is under way yet.
+  bool want_wake() const noexcept;
 
-  /// `ring_bytes` must be a multiple of the page size. Throws std::system_error if the address
-  /// space cannot be reserved.
-  static std::shared_ptr<arena> make(std::size_t slots, std::size_t ring_bytes);
-  ~arena();
-  arena(const arena&) = delete;
-  arena& operator=(const arena&) = delete;
-
-  /// A fresh ring, or null when all are taken.
-  std::shared_ptr<lease> acquire();
-  std::size_t ring_bytes() const noexcept { return ring_bytes_; }
+  std::uint64_t end() const noexcept { return produced_; }
+  /// What the consumer has not released begins here.
+  std::uint64_t begin() noexcept { return produced_ - used(std::memory_order_acquire); }
+  /// Where there is no consumer: its part. The next bytes that are kept, in one piece.
+  std::string_view oldest(std::size_t most) noexcept;
+  /// Releases `n` of them; true as from `ring::release`.
+  bool drop_oldest(std::size_t n) noexcept;
+  /// Bytes that nobody could read, because the counters were damaged.
+  std::uint64_t lost() const noexcept { return lost_; }
 
  private:
-  arena(std::size_t slots, std::size_t ring_bytes);
-  ring view(std::uint32_t slot) const noexcept;
-  void give_back(std::uint32_t slot) noexcept;
+  std::uint64_t used(std::memory_order order) noexcept;
+  void repair() noexcept;
 
-  std::size_t slots_;
-  std::size_t ring_bytes_;
-  char* base_ = nullptr;
-  std::size_t header_bytes_ = 0;
-  std::mutex mutex_;
-  std::vector<std::uint32_t> free_;
-  std::uint32_t next_ = 0;
+  ring ring_;
+  std::uint64_t produced_ = 0;
+  std::uint64_t released_ = 0;
+  std::uint64_t lost_ = 0;
 };
 
 }  // namespace troupe::backends

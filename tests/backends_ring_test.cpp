@@ -3,7 +3,7 @@
 #include <random>
 #include <thread>
 
-#include "troupe/backends/ring.hpp"
+#include "troupe/backends/arena.hpp"
 #include "troupe/tests/catch.hpp"
 
 using namespace troupe::backends;
@@ -40,18 +40,19 @@ TEST_CASE("a ring wraps around and keeps positions") {
   auto rings = arena::make(2, 4096);
   auto lease = rings->acquire();
   const auto& r = lease->get();
+  auto& p = lease->producer();
   CHECK(r.capacity() == 4096);
-  CHECK(r.append(std::string(4000, 'a')) == 4000);
-  CHECK(r.append(std::string(200, 'b')) == 96);
-  CHECK(r.append("x") == 0);
+  CHECK(p.append(std::string(4000, 'a')) == 4000);
+  CHECK(p.append(std::string(200, 'b')) == 96);
+  CHECK(p.append("x") == 0);
   CHECK(r.release(4000));  // it had stalled
   CHECK_FALSE(r.release(4000));
-  CHECK(r.append("hello") == 5);
+  CHECK(p.append("hello") == 5);
   CHECK(r.copy(4095, 4101) == "bhello");
   CHECK(r.slices(4090, 9999)[0].size() == 6);
   CHECK(r.slices(4090, 9999)[1] == "hello");
   CHECK(r.slices(0, 10)[0].empty());
-  const auto parts = r.writable_parts();
+  const auto parts = p.writable_parts();
   CHECK(parts[0].second + parts[1].second == 4096 - (4101 - 4000));
 }
 
@@ -59,15 +60,15 @@ TEST_CASE("a ring that is given back comes fresh, and its pages are gone") {
   auto rings = arena::make(1, 64 * 1024);
   {
     auto lease = rings->acquire();
-    lease->get().append(std::string(64 * 1024, 'x'));
-    lease->get().want_wake();
+    lease->producer().append(std::string(64 * 1024, 'x'));
+    lease->producer().want_wake();
     CHECK(rings->acquire() == nullptr);
   }
   auto again = rings->acquire();
   REQUIRE(again);
   CHECK(again->get().end() == 0);
-  CHECK(again->get().want_wake());
-  const auto room = again->get().writable();
+  CHECK(again->producer().want_wake());
+  const auto room = again->producer().writable();
   CHECK(room.second == 64 * 1024);
   CHECK(std::string_view(room.first, room.second).find_first_not_of('\0') ==
         std::string_view::npos);
@@ -77,6 +78,7 @@ TEST_CASE("two threads, random sizes: every byte once, and both ends only sleep 
   auto rings = arena::make(1, 8192);
   auto lease = rings->acquire();
   const auto ring = lease->get();
+  auto& filling = lease->producer();
   constexpr std::uint64_t total = 20'000'000;
   bell to_consumer;
   bell to_producer;
@@ -86,7 +88,7 @@ TEST_CASE("two threads, random sizes: every byte once, and both ends only sleep 
     std::minstd_rand random(1);
     std::uint64_t at = 0;
     while (at < total) {
-      const auto [to, room] = ring.writable();
+      const auto [to, room] = filling.writable();
       if (room == 0) {
         ++stalls;
         to_producer.wait();
@@ -96,9 +98,9 @@ TEST_CASE("two threads, random sizes: every byte once, and both ends only sleep 
       for (std::uint64_t i = 0; i < n; ++i) {
         to[i] = expected(at + i);
       }
-      ring.commit(n);
+      filling.commit(n);
       at += n;
-      if (ring.want_wake()) {
+      if (filling.want_wake()) {
         to_consumer.ring();
       }
     }

@@ -78,30 +78,78 @@ child::child(child_services& services, child_id id, std::shared_ptr<sink> out,
   }
 }
 
-void child::began(spawned&& s, std::shared_ptr<arena::lease> lease) {
+void child::connect(spawned&& s) {
   pid_ = s.pid;
   first_marker_ = std::move(s.first_marker);
   start_ticks_ = s.start_ticks;
   phase_ = released_ ? phase::discarding : phase::running;
   auto& context = services_.loop.context();
-  pidfd_.emplace(context, s.pidfd.release());
-  output_.emplace(context, s.output.release());
+  if (s.pidfd && services_.pidfds) {
+    pidfd_.emplace(context, s.pidfd.release());
+    await_exit();
+  }
+  if (s.output) {
+    output_.emplace(context, s.output.release());
+  }
   if (s.input) {
     input_.emplace(context, s.input.release());
     stdin_.open(input_->native_handle(), false);
-  } else if (pty_) {
+  } else if (pty_ && output_) {
     stdin_.open(output_->native_handle(), true);
   }
+}
+
+void child::began(spawned&& s, std::shared_ptr<arena::lease> lease) {
+  connect(std::move(s));
   if (!released_) {
     lease_ = std::move(lease);
     sink_->started({pid_, start_ticks_, lease_});
   }
-  await_exit();
   arm_read();
   const auto self = shared_from_this();
   for (const auto& task : std::exchange(deferred_, {})) {
     task();
   }
+}
+
+void child::adopt(adopted&& a) {
+  const auto self = shared_from_this();
+  const bool running = static_cast<bool>(a.process.pidfd);
+  connect(std::move(a.process));
+  lease_ = std::move(a.lease);
+  lease_->producer() = ring_producer(lease_->get());
+  output_over_ = !output_;
+  exited_ = a.exited;
+  winsize size{};
+  if (pty_ && output_ && ::ioctl(output_->native_handle(), TIOCGWINSZ, &size) == 0) {
+    terminal_->responder.resize(size.ws_row, size.ws_col);
+  }
+  if (a.drained) {
+    drained_told_ = true;
+    phase_ = output_ ? phase::discarding : phase::over;
+  } else if (exited_) {
+    reaped_at_ = io_loop::clock::now();
+    begin_drain();
+  } else {
+    // Whether the one before has woken the consumer for what is there, nobody knows.
+    lease_->get().header().wake.exchange(1);
+    told_ = lease_->get().end();
+    sink_->advanced();
+    if (!running) {
+      exit_status unknown;
+      unknown.known = false;
+      leader_exited(unknown);
+    }
+  }
+  arm_read();
+}
+
+int child::output_handle() {
+  return output_ ? output_->native_handle() : -1;
+}
+
+int child::input_handle() {
+  return input_ && stdin_.takes_more() ? input_->native_handle() : -1;
 }
 
 bool child::defer(std::function<void()> later) {
@@ -304,7 +352,11 @@ bool child::signal_leader(int signal_number) {
     return false;
   }
   // Not reaped: neither the pid nor the number of its group can belong to anybody else.
-  ::syscall(SYS_pidfd_send_signal, pidfd_->native_handle(), signal_number, nullptr, 0);
+  if (pidfd_) {
+    ::syscall(SYS_pidfd_send_signal, pidfd_->native_handle(), signal_number, nullptr, 0);
+  } else {
+    ::kill(pid_, signal_number);
+  }
   ::kill(-pid_, signal_number);
   return true;
 }

@@ -34,11 +34,22 @@ struct child_services {
   process_table& table;
   std::chrono::milliseconds drain_limit{50};
   std::size_t stdin_queue_bytes = 8 << 20;
+  /// Children are waited for by their pidfd; otherwise somebody else calls `leader_exited`.
+  bool pidfds = true;
   /// A leader has been reaped, whoever did it.
   std::function<void(int pid)> reaped;
   /// The child is released and nothing of it is left to do.
   std::function<void(child_id)> forget;
   std::vector<char> scratch = std::vector<char>(64 * 1024);
+};
+
+/// A process that was started by somebody who is gone, and how far it had come. Its end is seen, but
+/// its status can be taken only if it is (or has become) a child of this process.
+struct adopted {
+  spawned process;  ///< without pidfd: it has ended
+  std::shared_ptr<arena::lease> lease;
+  bool exited = false;   ///< `exited` has been told
+  bool drained = false;  ///< so has `drained`
 };
 
 class child : public std::enable_shared_from_this<child> {
@@ -49,6 +60,14 @@ class child : public std::enable_shared_from_this<child> {
 
   /// The launcher's good news. Tells `started`, then does what was asked for in the meantime.
   void began(spawned&& s, std::shared_ptr<arena::lease> lease);
+
+  /// Takes over one that has been running. `started` is not told, everything else that is still to come
+  /// is.
+  void adopt(adopted&& a);
+
+  /// For a third party that is to have them too; -1: none (any more).
+  int output_handle();
+  int input_handle();
 
   void write(std::uint64_t token, std::string data, bool eof);
   void signal(std::uint64_t token, int signal_number);
@@ -69,6 +88,7 @@ class child : public std::enable_shared_from_this<child> {
   enum class read_result { data, again, full, end };
 
   // child.cpp: life
+  void connect(spawned&& s);
   bool defer(std::function<void()> later);
   void await_exit();
   void exit_readable();

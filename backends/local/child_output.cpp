@@ -71,7 +71,7 @@ child::read_result child::read_some() {
 }
 
 child::read_result child::read_pipe() {
-  const auto& ring = lease_->get();
+  auto& ring = lease_->producer();
   const auto parts = ring.writable_parts();
   if (parts[0].second == 0) {
     return read_result::full;
@@ -94,7 +94,7 @@ child::read_result child::read_pipe() {
 }
 
 child::read_result child::read_terminal() {
-  const auto& ring = lease_->get();
+  auto& ring = lease_->producer();
   auto& t = *terminal_;
   if (!t.pending.empty()) {
     t.pending.erase(0, ring.append(t.pending));
@@ -165,7 +165,7 @@ void child::tell_advanced() {
   if (!sink_ || !lease_ || (phase_ != phase::running && !(phase_ == phase::draining && stalled_))) {
     return;
   }
-  const auto& ring = lease_->get();
+  const auto& ring = lease_->producer();
   if (ring.end() != told_ && ring.want_wake()) {
     sink_->advanced();
   }

@@ -24,6 +24,11 @@ direct_launcher::direct_launcher(io_loop& loop, std::size_t threads, spawn_optio
   }
 }
 
+direct_launcher::direct_launcher(io_loop& loop, worker& on, spawn_options options)
+    : loop_(loop), worker_(&on) {
+  makers_.push_back(std::make_unique<spawner>(options));
+}
+
 direct_launcher::~direct_launcher() {
   {
     const std::lock_guard lock(mutex_);
@@ -36,9 +41,16 @@ direct_launcher::~direct_launcher() {
 }
 
 void direct_launcher::launch(spawn_spec spec, callback done, bool command_later) {
+  job next{std::move(spec), std::move(done), command_later};
+  if (worker_ != nullptr) {
+    worker_->post(
+        [this, next = std::move(next)]() mutable { carry_out(*makers_[0], std::move(next)); },
+        true);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({std::move(spec), std::move(done), command_later});
+    jobs_.push_back(std::move(next));
   }
   work_.notify_one();
 }
@@ -53,11 +65,15 @@ void direct_launcher::run(spawner& maker) {
     auto next = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    // std::function wants copyable captures: the result travels in a shared_ptr.
-    auto result = std::make_shared<spawn_result>(maker.spawn(next.spec, next.command_later));
-    loop_.post(
-        [result = std::move(result), done = std::move(next.done)] { done(std::move(*result)); });
+    carry_out(maker, std::move(next));
   }
+}
+
+void direct_launcher::carry_out(spawner& maker, job&& next) {
+  // std::function wants copyable captures: the result travels in a shared_ptr.
+  auto result = std::make_shared<spawn_result>(maker.spawn(next.spec, next.command_later));
+  loop_.post(
+      [result = std::move(result), done = std::move(next.done)] { done(std::move(*result)); });
 }
 
 }  // namespace troupe::backends::local

@@ -1,4 +1,4 @@
-// Who makes children for the local backend: the direct launcher here, the keeper later. A start
+// Who makes children for the local backend. A start
 // stops the thread that does it until the exec, so it never happens on the io loop.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "troupe/backends/io_loop.hpp"
 #include "troupe/backends/local/spawn.hpp"
+#include "troupe/backends/local/worker.hpp"
 
 namespace troupe::backends::local {
 
@@ -26,10 +27,12 @@ class launcher {
   virtual void launch(spawn_spec spec, callback done, bool command_later = false) = 0;
 };
 
-/// Starts children from threads of this process.
+/// Starts children from threads of this process: its own, or that of a worker.
 class direct_launcher : public launcher {
  public:
   explicit direct_launcher(io_loop& loop, std::size_t threads = 2, spawn_options options = {});
+  /// `on` must have stopped before this is destroyed.
+  direct_launcher(io_loop& loop, worker& on, spawn_options options = {});
   /// Finishes the start under way, drops the others, joins.
   ~direct_launcher() override;
   void launch(spawn_spec spec, callback done, bool command_later = false) override;
@@ -41,8 +44,10 @@ class direct_launcher : public launcher {
     bool command_later = false;
   };
   void run(spawner& maker);
+  void carry_out(spawner& maker, job&& next);
 
   io_loop& loop_;
+  worker* worker_ = nullptr;
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<job> jobs_;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +28,18 @@ namespace {
 /// What an empty pipe takes at once on every Linux (its capacity is at least this).
 constexpr std::size_t prepared_script_bytes = 60 * 1024;
 
+// Signals of children that end together are one signal. So everybody is looked at, a little later:
+// how much depends on how many there are, so that exits of a few cost the same among thousands.
+constexpr auto look_after = std::chrono::microseconds{500};
+constexpr auto look_after_per_child = std::chrono::microseconds{2};
+
+std::unique_ptr<launcher> make_launcher(io_loop& loop, const local_options& options) {
+  if (options.on_worker != nullptr) {
+    return std::make_unique<direct_launcher>(loop, *options.on_worker, options.spawn);
+  }
+  return std::make_unique<direct_launcher>(loop, options.launcher_threads, options.spawn);
+}
+
 }  // namespace
 
 class local_backend::core : public std::enable_shared_from_this<core> {
@@ -34,9 +47,16 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   core(io_loop& loop, std::shared_ptr<arena> rings, local_options options)
       : loop_(loop),
         rings_(std::move(rings)),
-        launcher_(std::make_unique<direct_launcher>(loop, options.launcher_threads, options.spawn)),
-        table_(std::make_unique<process_table>()),
-        services_{loop, *table_, options.drain_limit, options.stdin_queue_bytes, {}, {}},
+        launcher_(make_launcher(loop, options)),
+        table_(options.on_worker != nullptr ? std::make_unique<process_table>(*options.on_worker)
+                                            : std::make_unique<process_table>()),
+        services_{loop,
+                  *table_,
+                  options.drain_limit,
+                  options.stdin_queue_bytes,
+                  !options.leaders_by_signal,
+                  {},
+                  {}},
         child_signals_(loop.context()) {
     services_.reaped = [this](int pid) { leaders_.erase(pid); };
     services_.forget = [this](child_id id) { forget(id); };
@@ -49,7 +69,13 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   // -- on the loop's thread --
 
   void begin() {
-    if (adopting_) {
+    if (!services_.pidfds) {
+      sigset_t child_ended;
+      sigemptyset(&child_ended);
+      sigaddset(&child_ended, SIGCHLD);
+      signals_.emplace(loop_.context(), ::signalfd(-1, &child_ended, SFD_NONBLOCK | SFD_CLOEXEC));
+      await_signals();
+    } else if (adopting_) {
       child_signals_.add(SIGCHLD);
       await_child_signal();
     }
@@ -58,7 +84,6 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   void add(child_id id, const std::shared_ptr<child>& one) {
     if (!closed_) {
       children_[id] = one;
-      ++launching_;
     }
   }
 
@@ -67,7 +92,6 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     if (closed_) {
       return;
     }
-    --launching_;
     const auto entry = children_.find(id);
     if (auto* error = std::get_if<start_error>(&result)) {
       const bool wanted = entry != children_.end() && !released_.contains(id);
@@ -82,15 +106,47 @@ class local_backend::core : public std::enable_shared_from_this<core> {
       auto& s = std::get<spawned>(result);
       const auto pid = s.pid;
       const auto one = entry->second;
+      const auto early = early_exits_.extract(pid);
+      if (early && s.start_ticks == 0) {
+        s.start_ticks = early.mapped().start_ticks;
+      }
       leaders_[pid] = one;
       one->began(std::move(s), std::move(lease));
-      if (const auto early = early_exits_.extract(pid)) {
-        one->leader_exited(early.mapped());
+      if (early) {
+        one->leader_exited(early.mapped().status);
       }
     }
-    if (launching_ == 0) {
-      early_exits_.clear();
+  }
+
+  void launch(spawn_spec spec, std::function<void(spawn_result)> done, bool command_later) {
+    const auto number = ++last_launch_;
+    launching_.insert(number);
+    launcher_->launch(
+        std::move(spec),
+        [c = shared_from_this(), number, done = std::move(done)](spawn_result result) {
+          done(std::move(result));
+          c->launching_.erase(number);
+          const auto oldest = c->launching_.empty() ? number + 1 : *c->launching_.begin();
+          if (!c->early_exits_.empty()) {
+            std::erase_if(c->early_exits_,
+                          [&](const auto& e) { return e.second.launches < oldest; });
+          }
+        },
+        command_later);
+  }
+
+  void take(child_id id, adopted&& a, const std::shared_ptr<child>& one) {
+    if (!closed_) {
+      children_[id] = one;
+      one->adopt(std::move(a));
     }
+  }
+
+  handles handles_of(child_id id) {
+    const auto entry = children_.find(id);
+    return entry == children_.end()
+               ? handles{}
+               : handles{entry->second->output_handle(), entry->second->input_handle()};
   }
 
   template <class Action>
@@ -108,13 +164,11 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     if (closed_) {
       return;
     }
-    ++launching_;
     prepared_[id];
     auto marker = spec.marker;
-    launcher_->launch(
+    launch(
         std::move(spec),
         [c = shared_from_this(), id, marker](spawn_result result) {
-          --c->launching_;
           const auto entry = c->prepared_.find(id);
           auto* made = std::get_if<spawned>(&result);
           std::function<void()> next;
@@ -194,10 +248,12 @@ class local_backend::core : public std::enable_shared_from_this<core> {
         return;
       }
     }
-    launcher_->launch(std::move(spec),
-                      [c = shared_from_this(), id, out, lease](spawn_result result) {
-                        c->launched(id, out, std::move(result), lease);
-                      });
+    launch(
+        std::move(spec),
+        [c = shared_from_this(), id, out, lease](spawn_result result) {
+          c->launched(id, out, std::move(result), lease);
+        },
+        false);
   }
 
   void release(child_id id) {
@@ -212,6 +268,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     boost::system::error_code ignored;
     child_signals_.cancel(ignored);
     child_signals_.clear(ignored);
+    signals_.reset();
     for (const auto& [id, one] : children_) {
       one->close();
     }
@@ -267,8 +324,32 @@ class local_backend::core : public std::enable_shared_from_this<core> {
         });
   }
 
-  // Looks at who has ended before taking the status: leaders are handled as such, adopted orphans
-  // are only put to rest. A leader may end before its launch is known here; its status is kept.
+  void await_signals() {
+    signals_->async_wait(boost::asio::posix::descriptor_base::wait_read,
+                         [self = shared_from_this()](const boost::system::error_code& error) {
+                           if (!error && !self->closed_) {
+                             self->take_signals();
+                             self->await_signals();
+                           }
+                         });
+  }
+
+  void take_signals() {
+    signalfd_siginfo info;
+    while (::read(signals_->native_handle(), &info, sizeof info) == sizeof info) {
+      child_ended(static_cast<int>(info.ssi_pid));
+    }
+    if (!std::exchange(look_planned_, true)) {
+      loop_.after(look_after + look_after_per_child * children_.size(),
+                  [self = shared_from_this()] {
+                    self->look_planned_ = false;
+                    if (!self->closed_) {
+                      self->reap_all();
+                    }
+                  });
+    }
+  }
+
   void reap_all() {
     for (;;) {
       siginfo_t info{};
@@ -276,17 +357,25 @@ class local_backend::core : public std::enable_shared_from_this<core> {
           info.si_pid == 0) {
         return;
       }
-      const auto pid = info.si_pid;
+      child_ended(info.si_pid);
+    }
+  }
+
+  // Leaders are handled as such, adopted orphans are only put to rest. A leader may end before its
+  // launch is known here: then its status is kept until all launches that were under way are known.
+  void child_ended(int pid) {
+    if (const auto leader = leaders_.find(pid); leader != leaders_.end()) {
       const auto outcome = reap(P_PID, pid);
-      if (!outcome.ended) {
-        continue;
-      }
-      if (const auto leader = leaders_.find(pid); leader != leaders_.end()) {
+      if (outcome.ended) {
         const auto one = leader->second;
         one->leader_exited(outcome.status);
-      } else if (launching_ > 0) {
-        early_exits_[pid] = outcome.status;
       }
+      return;
+    }
+    const auto start_ticks = launching_.empty() ? 0 : read_start_ticks(pid);
+    const auto outcome = reap(P_PID, pid);
+    if (outcome.ended && outcome.status.known && !launching_.empty()) {
+      early_exits_[pid] = {outcome.status, start_ticks, last_launch_};
     }
   }
 
@@ -303,9 +392,17 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     std::function<void()> wanted;  ///< a start that waits for it
   };
   std::unordered_map<child_id, prepared_child> prepared_;
-  std::size_t launching_ = 0;
-  std::unordered_map<int, exit_status> early_exits_;
+  struct early_exit {
+    exit_status status;
+    std::uint64_t start_ticks = 0;
+    std::uint64_t launches = 0;  ///< the last launch that had begun
+  };
+  std::set<std::uint64_t> launching_;
+  std::uint64_t last_launch_ = 0;
+  std::unordered_map<int, early_exit> early_exits_;
   boost::asio::signal_set child_signals_;
+  std::optional<boost::asio::posix::stream_descriptor> signals_;
+  bool look_planned_ = false;
   bool adopting_ = false;
   bool closed_ = false;
 };
@@ -335,6 +432,17 @@ void local_backend::start(child_id id, spawn_spec spec, std::shared_ptr<sink> ou
   loop_.post([c = core_, id, order, out = std::move(out), one] {
     c->start(id, std::move(*order), out, one);
   });
+}
+
+void local_backend::take(child_id id, adopted what, const spawn_spec& like,
+                         std::shared_ptr<sink> out) {
+  auto one = std::make_shared<child>(core_->services(), id, std::move(out), like);
+  auto a = std::make_shared<adopted>(std::move(what));
+  loop_.post([c = core_, id, a, one] { c->take(id, std::move(*a), one); });
+}
+
+local_backend::handles local_backend::handles_of(child_id id) {
+  return core_->handles_of(id);
 }
 
 void local_backend::prepare(child_id id, spawn_spec spec) {

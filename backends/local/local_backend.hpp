@@ -9,8 +9,11 @@
 #include "troupe/backends/backend.hpp"
 #include "troupe/backends/io_loop.hpp"
 #include "troupe/backends/local/launcher.hpp"
+#include "troupe/backends/local/worker.hpp"
 
 namespace troupe::backends::local {
+
+struct adopted;
 
 struct local_options {
   /// After the exit of a leader, how long its output is read if it does not end by itself.
@@ -23,6 +26,12 @@ struct local_options {
   /// Then *every* child of this process is waited for by the loop, so only for programs that have no
   /// children of their own.
   bool adopt_orphans = false;
+  /// With `adopt_orphans`: children have no pidfd here, SIGCHLD tells of their end. The program must have
+  /// blocked SIGCHLD in all threads before it made the loop.
+  bool leaders_by_signal = false;
+  /// Starts children and reads the process table, instead of threads of the backend's own. The program
+  /// runs it, and stops it before the backend goes.
+  worker* on_worker = nullptr;
   spawn_options spawn;
 };
 
@@ -49,6 +58,17 @@ class local_backend : public backend {
   void adopt(child_id, std::shared_ptr<sink>) override {}
   void set_owner_death(child_id, owner_death) override {}
   void release(child_id id) override;
+
+  /// Takes over a process that this backend has not started. `like` says what is known of it: `marker`
+  /// and `pty`.
+  void take(child_id id, adopted one, const spawn_spec& like, std::shared_ptr<sink> out);
+
+  /// Descriptors of a child, for handing them on at once; -1: none. On the loop's thread only.
+  struct handles {
+    int output = -1;
+    int input = -1;
+  };
+  handles handles_of(child_id id);
 
  private:
   class core;

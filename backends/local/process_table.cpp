@@ -166,26 +166,35 @@ std::vector<tree_entry> tree_of(const snapshot& all, const tree_identity& identi
 
 process_table::process_table() : thread_([this] { run(); }) {}
 
+process_table::process_table(worker& on) : worker_(&on) {}
+
 process_table::~process_table() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wanted_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
 void process_table::query(work then) {
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
+    first = queries_.empty();
     queries_.push_back(std::move(then));
   }
-  wanted_.notify_one();
+  if (worker_ == nullptr) {
+    wanted_.notify_one();
+  } else if (first) {
+    worker_->post([this] { answer_all(); }, false);
+  }
 }
 
 void process_table::run() {
   ::pthread_setname_np(::pthread_self(), "troupe-table");
-  std::vector<work> batch;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -193,13 +202,20 @@ void process_table::run() {
       if (stop_) {
         return;
       }
-      batch.swap(queries_);
     }
-    const auto rows = scan();
-    for (const auto& then : batch) {
-      then(rows);
-    }
-    batch.clear();
+    answer_all();
+  }
+}
+
+void process_table::answer_all() {
+  std::vector<work> batch;
+  {
+    const std::lock_guard lock(mutex_);
+    batch.swap(queries_);
+  }
+  const auto rows = scan();
+  for (const auto& then : batch) {
+    then(rows);
   }
 }
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "troupe/backends/local/worker.hpp"
+
 namespace troupe::backends::local {
 
 struct process_row {
@@ -72,6 +74,8 @@ class process_table {
   using work = std::function<void(const snapshot&)>;
 
   process_table();
+  /// Scans on the thread of `on`, which must have stopped before this is destroyed.
+  explicit process_table(worker& on);
   /// Drops queries that have not begun; joins.
   ~process_table();
 
@@ -88,9 +92,11 @@ class process_table {
   };
 
   void run();
+  void answer_all();
   snapshot scan();
   const std::string& marker_of(int proc, const process_row& row, std::uint64_t now_ticks);
 
+  worker* worker_ = nullptr;
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::vector<work> queries_;

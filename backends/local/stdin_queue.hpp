@@ -19,6 +19,8 @@ class stdin_queue {
   /// `fd` stays the caller's and must stay open until `closed`.
   void open(int fd, bool pty) noexcept;
   bool is_open() const noexcept { return fd_ >= 0; }
+  /// More may be pushed.
+  bool takes_more() const noexcept { return is_open() && !eof_; }
   /// Forgets what is queued. What comes later is refused as closed.
   void close() noexcept;
 
