@@ -124,7 +124,7 @@ TEST_CASE("a released child runs on, is reaped, and gives its descriptors back")
   CHECK(eventually([] { return own_children() == 0; }));
   CHECK(r->count("drained") == 0);
   CHECK(q->count("exited") == 0);
-  CHECK(std::system("rm /tmp/troupe_released_*") == 0);
+  CHECK(eventually([] { return std::system("rm /tmp/troupe_released_* 2>/dev/null") == 0; }));
 }
 
 TEST_CASE("C21: thousands of children leave no zombie, descriptor or thread") {
@@ -191,6 +191,7 @@ TEST_CASE("adopted orphans are reaped, and leaders keep their status") {
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+#ifndef TROUPE_TEST_KEEPER  // there it is a matter of `owner_death`
 TEST_CASE("a backend that goes away leaves its children alone") {
   std::shared_ptr<recorder> r;
   int pid = 0;
@@ -205,3 +206,4 @@ TEST_CASE("a backend that goes away leaves its children alone") {
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
 }
+#endif

@@ -115,6 +115,7 @@ struct hello {
 struct welcome {
   static constexpr auto is = kind::welcome;
   std::uint32_t version = protocol_version;
+  int pid = 0;
   child_id next_id = 1;
 };
 struct refused {
@@ -202,6 +203,10 @@ struct found {
   std::string spool_path;
   std::uint64_t spool_from = 0;
   std::uint64_t spool_bytes = 0;
+  /// The consumer has given the ring back; `slot` means nothing then, and this is what is known of it.
+  bool ring_gone = false;
+  std::uint64_t total_bytes = 0;
+  std::array<std::uint64_t, 8> notes{};
 };
 /// `failed`, `exited`, `drained`, `kill_done`.
 template <kind Is, class What>
@@ -227,7 +232,7 @@ void visit_fields(Visitor& v, hello& r) {
 }
 template <class Visitor>
 void visit_fields(Visitor& v, welcome& r) {
-  v(r.version), v(r.next_id);
+  v(r.version), v(r.pid), v(r.next_id);
 }
 template <class Visitor>
 void visit_fields(Visitor& v, refused& r) {
@@ -277,7 +282,8 @@ template <class Visitor>
 void visit_fields(Visitor& v, found& r) {
   v(r.id), v(r.marker), v(r.pid), v(r.start_ticks), v(r.slot), v(r.pty), v(r.has_output);
   v(r.has_stdin), v(r.on_owner_death), v(r.eof), v(r.exit), v(r.holders);
-  v(r.spool_path), v(r.spool_from), v(r.spool_bytes);
+  v(r.spool_path), v(r.spool_from), v(r.spool_bytes), v(r.ring_gone), v(r.total_bytes);
+  v(r.notes);
 }
 template <class Visitor, kind Is, class What>
 void visit_fields(Visitor& v, told<Is, What>& r) {

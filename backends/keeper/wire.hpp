@@ -18,12 +18,15 @@ namespace troupe::backends::keeper {
 
 class wire_writer {
  public:
+  /// Appends to `out`.
+  explicit wire_writer(std::string& out) noexcept : bytes_(out) {}
+
   template <class T>
   requires std::integral<T>
   void operator()(T value) {
     char raw[sizeof(T)];
     std::memcpy(raw, &value, sizeof raw);
-    bytes.append(raw, sizeof raw);
+    bytes_.append(raw, sizeof raw);
   }
   template <class T>
   requires std::is_enum_v<T>
@@ -33,7 +36,7 @@ class wire_writer {
   }
   void operator()(const std::string& text) {
     (*this)(static_cast<std::uint32_t>(text.size()));
-    bytes.append(text);
+    bytes_.append(text);
   }
   template <class T>
   void operator()(const std::vector<T>& list) {
@@ -59,7 +62,8 @@ class wire_writer {
   requires std::is_class_v<T>
   void operator()(const T& record) { visit_fields(*this, const_cast<T&>(record)); }
 
-  std::string bytes;
+ private:
+  std::string& bytes_;
 };
 
 class wire_reader {
@@ -148,9 +152,11 @@ class wire_reader {
 
 template <class Record>
 std::string encode(const Record& record) {
-  wire_writer out;
+  std::string bytes;
+  bytes.reserve(256);  // most records are shorter
+  wire_writer out(bytes);
   out(record);
-  return std::move(out.bytes);
+  return bytes;
 }
 
 /// Nothing if `bytes` are not exactly one such record.

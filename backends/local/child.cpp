@@ -117,7 +117,9 @@ void child::adopt(adopted&& a) {
   const bool running = static_cast<bool>(a.process.pidfd);
   connect(std::move(a.process));
   lease_ = std::move(a.lease);
-  lease_->producer() = ring_producer(lease_->get());
+  if (lease_) {
+    lease_->producer() = ring_producer(lease_->get());
+  }
   output_over_ = !output_;
   exited_ = a.exited;
   winsize size{};
@@ -409,6 +411,12 @@ void child::release() {
     arm_read();
   }
   forget_if_done();
+}
+
+void child::drop_output() {
+  if (drained_told_) {
+    lease_.reset();
+  }
 }
 
 void child::close() {

@@ -76,6 +76,9 @@ class child : public std::enable_shared_from_this<child> {
   void resume();
   void describe(std::uint64_t token);
   void release();
+  /// The consumer is done with the ring, before `release`.
+  void drop_output();
+  bool is_drained() const noexcept { return drained_told_; }
 
   /// The leader has ended and was reaped by the orphan handling.
   void leader_exited(const exit_status& status);

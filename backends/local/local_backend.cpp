@@ -57,7 +57,8 @@ class local_backend::core : public std::enable_shared_from_this<core> {
                   !options.leaders_by_signal,
                   {},
                   {}},
-        child_signals_(loop.context()) {
+        child_signals_(loop.context()),
+        on_idle_(options.on_idle) {
     services_.reaped = [this](int pid) { leaders_.erase(pid); };
     services_.forget = [this](child_id id) { forget(id); };
     if (options.adopt_orphans) {
@@ -141,6 +142,14 @@ class local_backend::core : public std::enable_shared_from_this<core> {
       one->adopt(std::move(a));
     }
   }
+
+  void drop_output(child_id id) {
+    if (const auto entry = children_.find(id); entry != children_.end()) {
+      entry->second->drop_output();
+    }
+  }
+
+  bool idle() const { return children_.empty() && prepared_.empty() && launching_.empty(); }
 
   handles handles_of(child_id id) {
     const auto entry = children_.find(id);
@@ -311,6 +320,9 @@ class local_backend::core : public std::enable_shared_from_this<core> {
       const auto one = entry->second;
       children_.erase(entry);
       one->close();
+      if (on_idle_ && children_.empty()) {
+        loop_.post(on_idle_);
+      }
     }
   }
 
@@ -403,6 +415,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   boost::asio::signal_set child_signals_;
   std::optional<boost::asio::posix::stream_descriptor> signals_;
   bool look_planned_ = false;
+  std::function<void()> on_idle_;
   bool adopting_ = false;
   bool closed_ = false;
 };
@@ -443,6 +456,14 @@ void local_backend::take(child_id id, adopted what, const spawn_spec& like,
 
 local_backend::handles local_backend::handles_of(child_id id) {
   return core_->handles_of(id);
+}
+
+void local_backend::drop_output(child_id id) {
+  core_->drop_output(id);
+}
+
+bool local_backend::idle() {
+  return core_->idle();
 }
 
 void local_backend::prepare(child_id id, spawn_spec spec) {

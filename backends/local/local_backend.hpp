@@ -32,6 +32,8 @@ struct local_options {
   /// Starts children and reads the process table, instead of threads of the backend's own. The program
   /// runs it, and stops it before the backend goes.
   worker* on_worker = nullptr;
+  /// Called on the loop's thread when the backend may have become `idle`.
+  std::function<void()> on_idle = {};
   spawn_options spawn;
 };
 
@@ -69,6 +71,10 @@ class local_backend : public backend {
     int input = -1;
   };
   handles handles_of(child_id id);
+  /// The consumer of a drained child is done with its ring. On the loop's thread only.
+  void drop_output(child_id id);
+  /// Nothing runs, nothing is being started, and nobody holds an output. On the loop's thread only.
+  bool idle();
 
  private:
   class core;

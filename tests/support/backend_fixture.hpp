@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -25,6 +26,7 @@
 
 #include "troupe/backends/backend.hpp"
 #include "troupe/backends/io_loop.hpp"
+#include "troupe/backends/keeper/keeper_backend.hpp"
 #include "troupe/backends/local/local_backend.hpp"
 
 namespace troupe::testing {
@@ -134,16 +136,79 @@ inline backends::spawn_spec shell(const std::string& command) {
   return spec;
 }
 
-/// A loop, rings and a backend.
-struct node {
-  explicit node(backends::local_options options = {}, std::size_t rings = 6'000)
-      : arena(backends::arena::make(rings, 512 * 1024)), backend(loop, arena, options) {}
+/// A directory for a keeper, which must have ended when this goes.
+class keeper_dir {
+ public:
+  keeper_dir() {
+    const char* base = std::getenv("TMPDIR");
+    path_ = std::string(base != nullptr ? base : "/tmp") + "/troupe-keeper-XXXXXX";
+    if (::mkdtemp(path_.data()) == nullptr) {
+      std::abort();
+    }
+  }
+  ~keeper_dir() {
+    if (!eventually([this] { return ended(); })) {
+      std::fprintf(stderr, "the keeper of %s does not end\n", path_.c_str());
+      std::abort();
+    }
+    std::filesystem::remove_all(path_);
+  }
+  keeper_dir(const keeper_dir&) = delete;
+  keeper_dir& operator=(const keeper_dir&) = delete;
 
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + '/' + name; }
+  bool has(const std::string& name) const { return std::filesystem::exists(path_ + '/' + name); }
+  bool ended() const { return !has("keeper.sock") && !has("keeper.lock"); }
+
+ private:
+  std::string path_;
+};
+
+inline backends::keeper_options keeper_in(const keeper_dir& dir) {
+  backends::keeper_options options;
+  options.dir = dir.path();
+  options.program = TROUPE_BIN_DIR "/troupe-keeper";
+  options.owner_grace = 0ms;
+  return options;
+}
+
+/// A loop, rings and a backend: the local one, or (in the programs compiled for it) that with a keeper.
+#ifdef TROUPE_TEST_KEEPER
+struct node {
+  explicit node(const backends::local_options& local = {}, std::size_t rings = 6'000)
+      : own(with(dir, local, rings)), backend(*own) {}
+
+  std::unique_ptr<backends::backend> with(const keeper_dir& where,
+                                          const backends::local_options& local, std::size_t rings) {
+    auto options = keeper_in(where);
+    options.local = local;
+    options.slots = rings;
+    return std::make_unique<backends::keeper_backend>(loop, std::move(options));
+  }
+
+  keeper_dir dir;
   backends::io_loop loop;
-  std::shared_ptr<backends::arena> arena;
-  backends::local_backend backend;
+  std::unique_ptr<backends::backend> own;
+  backends::backend& backend;
   std::atomic<std::uint64_t> last_id{0};
 };
+#else
+struct node {
+  explicit node(const backends::local_options& local = {}, std::size_t rings = 6'000)
+      : own(std::make_unique<backends::local_backend>(
+            loop, backends::arena::make(rings, 512 * 1024), local)),
+        backend(*own) {}
+  /// Another backend in this one's place.
+  explicit node(backends::keeper_options options)
+      : own(std::make_unique<backends::keeper_backend>(loop, std::move(options))), backend(*own) {}
+
+  backends::io_loop loop;
+  std::unique_ptr<backends::backend> own;
+  backends::backend& backend;
+  std::atomic<std::uint64_t> last_id{0};
+};
+#endif
 
 /// One child and everything it said. Bytes are taken by a consumer thread (or, with `manual`, only
 /// when the test calls `consume`). Retains like the process actor: nothing, or `retain` bytes.
