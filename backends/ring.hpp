@@ -105,3 +105,6 @@ class ring_producer {
 };
 
 }  // namespace troupe::backends
+
+// For those that name the arena and still include this.
+#include "troupe/backends/arena.hpp"
