@@ -224,6 +224,16 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
     return r;
   }
 
+  /// A child that was found.
+  static std::shared_ptr<recorder> adopt(node& n, const backends::found_child& found,
+                                         mode how = mode::keep) {
+    auto r = std::make_shared<recorder>(n, how, found.id);
+    r->marker = found.marker;
+    n.backend.adopt(found.id, r);
+    return r;
+  }
+  recorder(node& n, mode how, backends::child_id known) : id(known), node_(n), mode_(how) {}
+
   recorder(node& n, mode how) : id(++n.last_id), node_(n), mode_(how) {
     marker = "test_" + std::to_string(::getpid()) + "_" +
              std::to_string(steady::now().time_since_epoch().count() % 1'000'000'007) + "_" +
@@ -232,7 +242,7 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
 
   // -- sink --
   void started(const backends::start_info& i) override {
-    set("started", [&] { info = i; });
+    set("started", [&] { info = i, first = i.output->get().begin(); });
   }
   void failed(const backends::start_error& e) override {
     set("failed", [&] { error = e; });
@@ -378,6 +388,7 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
   std::map<std::uint64_t, backends::description> descriptions;
   std::vector<std::string> events;  // without repetitions of `advanced`
   std::string output;
+  std::uint64_t first = 0;  ///< position where `output` begins
   std::uint64_t bytes = 0;
   std::uint64_t wakes = 0;
 
