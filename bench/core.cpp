@@ -109,6 +109,20 @@ kill_all_result core::kill_all() {
   return answer;
 }
 
+std::function<run_result()> core::begin_run(const caller& whose, spawn_request request) {
+  stop_point();
+  auto asked = compat::request_within(self_.ptr(), std::chrono::minutes{5}, registry(), run_atom_v,
+                                      whose, std::move(request));
+  return [handle = std::make_shared<decltype(asked)>(std::move(asked))] {
+    std::optional<run_result> answer;
+    std::string failure;
+    handle->receive([&](run_result& what) { answer = std::move(what); },
+                    [&](const caf::error& error) { failure = error_text(error); });
+    if (!answer) throw std::runtime_error{"the registry refused: " + failure};
+    return std::move(*answer);
+  };
+}
+
 spawn_request background(std::string command) {
   spawn_request result;
   result.command = std::move(command);

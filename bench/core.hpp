@@ -71,6 +71,9 @@ class core {
 
   kill_all_result kill_all();
 
+  /// Asks for a foreground command of `whose` and does not wait; what it gives waits for the answer.
+  std::function<run_result()> begin_run(const caller& whose, spawn_request request);
+
  private:
   node_config config_;
   caf::actor_system system_;

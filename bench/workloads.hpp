@@ -56,6 +56,9 @@ void progress(std::string_view text);
 
 results run_spawn(context& ctx);
 results run_foreground(context& ctx);
+results run_login(context& ctx);
+results run_parallel(context& ctx);
+results run_interrupt(context& ctx);
 results run_ingest(context& ctx);
 results run_tail(context& ctx);
 results run_idle(context& ctx);
@@ -73,7 +76,11 @@ struct workload {
 
 inline constexpr std::array workloads = {
     workload{"spawn", "start-to-finished rate of `true`, 1 and 8 in flight", run_spawn},
-    workload{"foreground", "latency of `true` as a foreground command", run_foreground},
+    workload{"foreground", "latency of `true` as a foreground command; 1 GB of output",
+             run_foreground},
+    workload{"login", "first and second command with slow login files", run_login},
+    workload{"parallel", "500 foreground commands at once in one environment", run_parallel},
+    workload{"interrupt", "one of 200 foreground commands interrupted", run_interrupt},
     workload{"ingest", "1 GB through a pipe, memory meanwhile; a PTY", run_ingest},
     workload{"tail", "poll latency with 1, 100 and 1,000 running", run_tail},
     workload{"idle", "memory and CPU of 1,000 idle processes", run_idle},
