@@ -15,6 +15,7 @@ class actor_sink final : public backends::sink {
   void advanced() override { post(loop_event::advanced{}); }
   void eof() override { post(loop_event::eof{}); }
   void exited(const backends::exit_status& status) override { post(status); }
+  void reported(std::string report) override { post(loop_event::reported{std::move(report)}); }
   void drained(const std::vector<int>& holders) override { post(loop_event::drained{holders}); }
   void written(std::uint64_t token, const backends::write_outcome& outcome) override {
     post(loop_event::written{token, outcome});

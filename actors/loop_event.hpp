@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace troupe {
 struct loop_event {
   struct advanced {};
   struct eof {};
+  struct reported {
+    std::string report;
+  };
   struct drained {
     std::vector<int> holders;
   };
@@ -35,7 +39,7 @@ struct loop_event {
   };
 
   std::variant<advanced, backends::start_info, backends::start_error, eof, backends::exit_status,
-               drained, written, signalled, kill_done, described>
+               reported, drained, written, signalled, kill_done, described>
       what;
 };
 

@@ -49,6 +49,10 @@ struct spawn_spec {
   /// A child made ready by `backend::prepare` that may stand in for a new one; 0: none. It gets
   /// `command_script`, everything else of this spec must be as it was prepared.
   child_id prepared = 0;
+  /// The shell of this child reports in its output, with this number (`text::report_filter`): the
+  /// backend takes the report out before it reaches the ring, and tells it by `sink::reported`. Empty:
+  /// it does not.
+  std::string report_marker;
   /// Only a keeper can carry it out; prepared children are always ended.
   owner_death on_owner_death = owner_death::end;
 };
@@ -119,6 +123,7 @@ struct description {
 /// `advanced` < `exited` < `drained`; or `failed` alone. `eof` may come at any time in between.
 /// One exception: if the rest of the output does not fit into the ring after `exited`, `advanced`
 /// comes once more each time the ring is full, because nothing could go on without the consumer.
+/// `reported`, at most once, comes between `exited` and `drained`.
 class sink {
  public:
   virtual ~sink() = default;
@@ -130,6 +135,9 @@ class sink {
   virtual void eof() = 0;
   /// The leader has ended. Output may still be in the pipe.
   virtual void exited(const exit_status& status) = 0;
+  /// What the shell of a child with a `report_marker` reported, the last complete report. Empty: it
+  /// was altered on its way. Not called if there was none.
+  virtual void reported(std::string report) { static_cast<void>(report); }
   /// All output that counts is in the ring. `holders`: live descendants that still hold it; what
   /// they print from now on is thrown away and counted in `ring_header::discarded`.
   virtual void drained(const std::vector<int>& holders) = 0;

@@ -207,3 +207,39 @@ TEST_CASE("a backend that goes away leaves its children alone") {
   ::waitpid(pid, nullptr, 0);
 }
 #endif
+
+TEST_CASE("a report in the output is told before the end and is not in the ring") {
+  const bool pty = GENERATE(false, true);
+  CAPTURE(pty);
+  node n;
+  const auto run = [&](const std::string& command) {
+    auto spec = shell(command);
+    spec.pty = pty;
+    spec.report_marker = "0123";
+    auto r = recorder::start(n, spec);
+    REQUIRE(r->wait_drained());
+    return r;
+  };
+  const std::string pair = "printf '\\036troupe:0123{\\t\\nre\\nport\\036troupe:0123}'";
+  SECTION("between output, which is complete") {
+    auto r = run("head -c 3000000 /dev/zero; " + pair + "; printf end; exit 3");
+    CHECK(r->bytes == 3'000'003);
+    CHECK(r->text().ends_with(std::string{"\0end", 4}));
+    CHECK(r->report == "re\nport");
+    REQUIRE(r->events.size() >= 2);
+    CHECK(r->events[r->events.size() - 2] == "reported");
+    CHECK(r->status->code == 3);
+  }
+  SECTION("not if there is none") {
+    auto r = run("printf '\\036troupe:0123{\\t\\nre'");
+    CHECK(r->count("reported") == 0);
+    CHECK(r->bytes == (pty ? 18 : 17));
+  }
+  SECTION("also when a descendant holds the output") {
+    auto r = run("trap '' HUP; sleep 600 & " + pair);
+    CHECK(r->report == "re\nport");
+    CHECK(r->bytes == 0);
+    n.backend.kill(r->id, {SIGKILL, 0ms, 1s});
+    CHECK(r->wait_killed());
+  }
+}

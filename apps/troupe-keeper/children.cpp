@@ -97,6 +97,13 @@ void server::kept::exited(const exit_status& status) {
   owner.tell(wire::exited{id, status});
 }
 
+// Only whoever started the command knows what to do with it: it is not kept for another node.
+void server::kept::reported(std::string report) {
+  if (owner.node_ && !owner.node_->send(wire::reported{id, std::move(report)})) {
+    owner.tell(wire::reported{id, {}});  // too large: it counts as altered
+  }
+}
+
 void server::kept::drained(const std::vector<int>& who) {
   holders = who;
   owner.tell(wire::drained{id, who});

@@ -121,6 +121,7 @@ class server::kept : public backends::sink {
   void advanced() override;
   void eof() override;
   void exited(const backends::exit_status& status) override;
+  void reported(std::string report) override;
   void drained(const std::vector<int>& who) override;
   void written(std::uint64_t token, const backends::write_outcome& outcome) override;
   void signalled(std::uint64_t token, int error_number) override;

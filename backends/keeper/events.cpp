@@ -85,6 +85,13 @@ void keeper_backend::core::received(keeper::message&& m) {
         }
       });
       break;
+    case kind::reported:
+      with<keeper::reported>(m, [](child& c, const keeper::reported& r) {
+        if (c.out) {
+          c.out->reported(r.what);
+        }
+      });
+      break;
     case kind::drained:
       with<keeper::drained>(m, [this](child& c, const keeper::drained& r) {
         tell_mark(c);

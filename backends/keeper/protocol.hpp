@@ -26,7 +26,7 @@ inline owner_death last_of(owner_death) {
 template <class Visitor>
 void visit_fields(Visitor& v, spawn_spec& r) {
   v(r.argv), v(r.env), v(r.cwd), v(r.marker), v(r.pty), v(r.rows), v(r.cols), v(r.stdin_pipe);
-  v(r.state_script), v(r.command_script), v(r.prepared), v(r.on_owner_death);
+  v(r.state_script), v(r.command_script), v(r.prepared), v(r.report_marker), v(r.on_owner_death);
 }
 template <class Visitor>
 void visit_fields(Visitor& v, start_error& r) {
@@ -59,7 +59,7 @@ void visit_fields(Visitor& v, kill_plan& r) {
 
 namespace troupe::backends::keeper {
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 /// What a message is. In the order of the document; numbers are never given to something else.
 enum class kind : std::uint16_t {
@@ -92,6 +92,7 @@ enum class kind : std::uint16_t {
   kill_done = 43,
   described = 44,
   taken_over = 45,
+  reported = 46,
 };
 
 /// The first message of a node. Its first field never changes, so that versions can be told apart.
@@ -208,7 +209,7 @@ struct found {
   std::uint64_t total_bytes = 0;
   std::array<std::uint64_t, 8> notes{};
 };
-/// `failed`, `exited`, `drained`, `kill_done`.
+/// `failed`, `exited`, `reported`, `drained`, `kill_done`.
 template <kind Is, class What>
 struct told {
   static constexpr auto is = Is;
@@ -298,6 +299,7 @@ using start_order = order<kind::start>;
 using prepare_order = order<kind::prepare>;
 using failed = told<kind::failed, start_error>;
 using exited = told<kind::exited, exit_status>;
+using reported = told<kind::reported, std::string>;
 using drained = told<kind::drained, std::vector<int>>;
 using kill_done = told<kind::kill_done, std::vector<int>>;
 using written = answer<kind::written, write_outcome>;

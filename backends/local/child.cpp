@@ -76,6 +76,9 @@ child::child(child_services& services, child_id id, std::shared_ptr<sink> out,
     terminal_ = std::make_unique<terminal>();
     terminal_->responder.resize(spec.rows, spec.cols);
   }
+  if (!spec.report_marker.empty()) {
+    report_ = std::make_unique<reporting>(spec.report_marker);
+  }
 }
 
 void child::connect(spawned&& s) {
@@ -272,6 +275,10 @@ void child::finish_drain(bool eof) {
   if (terminal_) {
     terminal_->pending.clear();
   }
+  if (report_ && !eof && !pty_ && lease_) {
+    report_->filter.finish(report_->pending);  // no room for the rest: what was begun is no report
+    lease_->producer().append(std::exchange(report_->pending, {}));
+  }
   if (eof) {
     tell_drained({});
     return;
@@ -298,6 +305,11 @@ void child::finish_drain(bool eof) {
 void child::tell_drained(const std::vector<int>& holders) {
   drained_told_ = true;
   if (sink_) {
+    if (report_) {
+      if (auto report = report_->filter.take()) {
+        sink_->reported(std::move(*report));
+      }
+    }
     sink_->drained(holders);
   }
   tell_kill_done();

@@ -24,6 +24,7 @@
 #include "troupe/backends/local/spawn.hpp"
 #include "troupe/backends/local/stdin_queue.hpp"
 #include "troupe/text/echo_filter.hpp"
+#include "troupe/text/report_filter.hpp"
 #include "troupe/text/terminal_queries.hpp"
 
 namespace troupe::backends::local {
@@ -112,7 +113,9 @@ class child : public std::enable_shared_from_this<child> {
   void arm_read();
   read_result read_some();
   read_result read_pipe();
+  read_result read_reported();
   read_result read_terminal();
+  bool flush_pending(std::string& pending);
   void expect_echo(const std::string& typed);
   read_result discard();
   void tell_advanced();
@@ -168,6 +171,16 @@ class child : public std::enable_shared_from_this<child> {
     bool ended = false;
   };
   std::unique_ptr<terminal> terminal_;
+
+  /// Only with a `report_marker`: takes the report out, first of all filters. `pending` is used
+  /// without a PTY only.
+  struct reporting {
+    explicit reporting(std::string_view number) : filter(number) {}
+    text::report_filter filter;
+    std::string pending;
+    bool ended = false;
+  };
+  std::unique_ptr<reporting> report_;
 
   std::shared_ptr<kill_run> kill_;
   std::optional<std::vector<int>> survivors_;

@@ -67,7 +67,10 @@ child::read_result child::read_some() {
   if (phase_ == phase::discarding) {
     return discard();
   }
-  return pty_ ? read_terminal() : read_pipe();
+  if (pty_) {
+    return read_terminal();
+  }
+  return report_ ? read_reported() : read_pipe();
 }
 
 child::read_result child::read_pipe() {
@@ -93,14 +96,45 @@ child::read_result child::read_pipe() {
   return n < 0 && errno == EINTR ? read_result::data : read_result::end;
 }
 
+/// False: the ring is full, and something is left.
+bool child::flush_pending(std::string& pending) {
+  if (!pending.empty()) {
+    pending.erase(0, lease_->producer().append(pending));
+  }
+  return pending.empty();
+}
+
+// A pipe with a report in it: a copy more than `read_pipe`.
+child::read_result child::read_reported() {
+  auto& r = *report_;
+  if (!flush_pending(r.pending)) {
+    return read_result::full;
+  }
+  if (r.ended) {
+    return read_result::end;
+  }
+  auto& scratch = services_.scratch;
+  const auto n = ::read(output_->native_handle(), scratch.data(), scratch.size());
+  if (would_block(n)) {
+    return read_result::again;
+  }
+  if (n < 0 && errno == EINTR) {
+    return read_result::data;
+  }
+  if (n > 0) {
+    must_read_ -= n;
+    r.filter.feed({scratch.data(), static_cast<std::size_t>(n)}, r.pending);
+  } else {
+    r.ended = true;
+    r.filter.finish(r.pending);
+  }
+  return flush_pending(r.pending) ? read_result::data : read_result::full;
+}
+
 child::read_result child::read_terminal() {
-  auto& ring = lease_->producer();
   auto& t = *terminal_;
-  if (!t.pending.empty()) {
-    t.pending.erase(0, ring.append(t.pending));
-    if (!t.pending.empty()) {
-      return read_result::full;
-    }
+  if (!flush_pending(t.pending)) {
+    return read_result::full;
   }
   if (t.ended) {
     return read_result::end;
@@ -116,6 +150,11 @@ child::read_result child::read_terminal() {
   if (n <= 0) {  // EIO: nobody has the terminal open
     t.ended = true;
     t.unfiltered.clear();
+    if (report_) {
+      report_->pending.clear();
+      report_->filter.finish(report_->pending);
+      t.responder.feed(report_->pending, t.unfiltered, t.answers);
+    }
     t.responder.finish(t.unfiltered);
     t.echoes.feed(t.unfiltered, t.pending);
     t.echoes.finish(t.pending);
@@ -124,15 +163,20 @@ child::read_result child::read_terminal() {
   must_read_ -= n;
   t.answers.clear();
   t.unfiltered.clear();
-  t.responder.feed({scratch.data(), static_cast<std::size_t>(n)}, t.unfiltered, t.answers);
+  std::string_view bytes{scratch.data(), static_cast<std::size_t>(n)};
+  if (report_) {
+    report_->pending.clear();
+    report_->filter.feed(bytes, report_->pending);
+    bytes = report_->pending;
+  }
+  t.responder.feed(bytes, t.unfiltered, t.answers);
   t.echoes.feed(t.unfiltered, t.pending);
-  t.pending.erase(0, ring.append(t.pending));
   if (!t.answers.empty()) {
     expect_echo(t.answers);
     stdin_.push_front(t.answers);
     flush_stdin();
   }
-  return t.pending.empty() ? read_result::data : read_result::full;
+  return flush_pending(t.pending) ? read_result::data : read_result::full;
 }
 
 // A program that asks usually has echo off; one that has not must not find our answer in its output.

@@ -259,6 +259,9 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
   void exited(const backends::exit_status& s) override {
     set("exited", [&] { status = s, exited_at = steady::now(); });
   }
+  void reported(std::string r) override {
+    set("reported", [&] { report = std::move(r); });
+  }
   void drained(const std::vector<int>& h) override {
     if (mode_ != mode::manual) {
       consume();
@@ -378,6 +381,7 @@ class recorder : public backends::sink, public std::enable_shared_from_this<reco
   std::optional<backends::start_info> info;
   std::optional<backends::start_error> error;
   std::optional<backends::exit_status> status;
+  std::optional<std::string> report;
   std::vector<int> holders;
   std::vector<int> survivors;
   std::optional<steady::time_point> exited_at;
