@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "troupe/actors/run_directory.hpp"
+#include "troupe/actors/shell_scripts.hpp"
 #include "troupe/text/sudo.hpp"
 
 namespace troupe {
@@ -83,11 +84,11 @@ environment_actor::behavior_type environment_state::make_behavior() {
   return {
       [this](launch_job& job) { on_job(std::move(job)); },
       [this](const command_left& what) { on_left(what); },
-      [this](const loop_event& event) { on_snapshot_event(event); },
+      [this](loop_event& event) { on_snapshot_event(event); },
       [this](deadline_atom, std::uint64_t token) {
         if (token == snapshot_deadline) {
           snapshot_timer_ = 0;
-          snapshot_over(false);
+          snapshot_timed_out();
         } else {
           on_idle();
         }
@@ -108,26 +109,32 @@ void environment_state::on_job(launch_job job) {
     launch(job);
     return;
   }
+  const auto owner = job.owner;
   waiting_.push_back(std::move(job));
-  if (phase_ == phase::fresh) ask_login_shell();
+  if (phase_ == phase::fresh) ask_login_shell(owner);
 }
 
 // -- the snapshot ---------------------------------------------------------------------------------
 
-void environment_state::ask_login_shell() {
+void environment_state::ask_login_shell(const caller& owner) {
   if (!is_bash() || !what_.snapshot) {
-    snapshot_over(true);
+    snapshot_over({});
     return;
   }
   phase_ = phase::asking;
+  snapshot_owner_ = owner;
   snapshot_child_ = services_->next_child();
-  snapshot_report_ = services_->run_dir->path("snapshot_" + std::to_string(snapshot_child_));
   backends::spawn_spec spec;
-  spec.argv = {what_.shell, "-l", "-c", shell_asker};
+  if (what_.report == report_channel::in_band) {
+    spec.report_marker = make_report_marker();
+  } else {
+    snapshot_report_ = services_->run_dir->path("snapshot_" + std::to_string(snapshot_child_));
+  }
+  spec.argv = {what_.shell, "-l", "-c", shell_asker(what_.report)};
   spec.marker = make_process_id();
   spec.env = child_env_->make({}, spec.marker);
   spec.cwd = "/";
-  spec.state_script = snapshot_script(snapshot_report_);
+  spec.state_script = snapshot_script(snapshot_report_, spec.report_marker);
   services_->backend->start(
       snapshot_child_, std::move(spec),
       make_actor_sink(loop_listener_actor{caf::actor_cast<environment_actor>(self_)}));
@@ -137,8 +144,9 @@ void environment_state::ask_login_shell() {
       });
 }
 
-void environment_state::on_snapshot_event(const loop_event& event) {
+void environment_state::on_snapshot_event(loop_event& event) {
   if (snapshot_child_ == 0) return;
+  const bool in_band = what_.report == report_channel::in_band;
   if (const auto* info = std::get_if<backends::start_info>(&event.what)) {
     snapshot_output_ = info->output;
   } else if (std::holds_alternative<loop_event::advanced>(event.what) && snapshot_output_) {
@@ -146,30 +154,51 @@ void environment_state::on_snapshot_event(const loop_event& event) {
     const auto& ring = snapshot_output_->get();
     ring.take_wake();
     if (ring.release(ring.end())) services_->backend->resume(snapshot_child_);
-  } else if (std::holds_alternative<backends::start_error>(event.what) ||
-             std::holds_alternative<backends::exit_status>(event.what)) {
-    snapshot_over(true);
+  } else if (auto* told = std::get_if<loop_event::reported>(&event.what)) {
+    snapshot_told_ = std::move(told->report);
+  } else if (const auto* error = std::get_if<backends::start_error>(&event.what)) {
+    snapshot_over("it did not start: " + error->text);
+  } else if (in_band ? std::holds_alternative<loop_event::drained>(event.what)
+                     : std::holds_alternative<backends::exit_status>(event.what)) {
+    snapshot_over("it ended without saying what it has set up");
   }
 }
 
-void environment_state::snapshot_over(bool in_time) {
+void environment_state::snapshot_timed_out() {
+  if (snapshot_child_ == 0) return;
+  // What login files start in the background is theirs (killing it can leave a lock behind that makes
+  // the next login hang); only a login that does not end is ended.
+  services_->backend->kill(snapshot_child_, kill_at_once);
+  snapshot_over("it did not end within " + std::to_string(what_.snapshot_limit.count()) + " ms");
+}
+
+void environment_state::snapshot_over(const std::string& failure) {
   if (snapshot_timer_ != 0) services_->loop->cancel(std::exchange(snapshot_timer_, 0));
   if (snapshot_child_ != 0) {
-    // Soft: without a report, commands begin with the variables of the node.
-    if (const auto bytes = services_->run_dir->take(snapshot_report_)) {
-      if (const auto report = parse_report(*bytes)) {
-        shell_.update(*report,
-                      [this](std::string_view variable) { return !child_env_->passes(variable); });
-      }
+    auto bytes = std::exchange(snapshot_told_, std::nullopt);
+    if (!snapshot_report_.empty()) bytes = services_->run_dir->take(snapshot_report_);
+    if (const auto report = bytes ? parse_report(*bytes) : std::nullopt) {
+      shell_.update(*report,
+                    [this](std::string_view variable) { return !child_env_->passes(variable); });
+    } else {
+      tell_snapshot_failed(failure);
     }
-    // What login files start in the background is theirs (killing it can leave a lock behind that
-    // makes the next login hang); only a login that does not end is ended.
-    if (!in_time) services_->backend->kill(snapshot_child_, kill_at_once);
     services_->backend->release(std::exchange(snapshot_child_, 0));
     snapshot_output_.reset();
   }
   phase_ = phase::ready;
   for (auto& job : std::exchange(waiting_, {})) launch(job);
+}
+
+void environment_state::tell_snapshot_failed(const std::string& why) const {
+  // Soft: commands begin with the variables of the node.
+  event x;
+  x.kind = event_kind::environment;
+  x.at = caf::make_timestamp();
+  x.owner = snapshot_owner_;
+  x.note = "The login shell of environment " + what_.name + " was of no use: " + why +
+           ". Commands run without what its files set up";
+  compat::send(self_, services_->events, publish_atom_v, std::move(x), false);
 }
 
 // -- starting -------------------------------------------------------------------------------------
@@ -222,10 +251,17 @@ void environment_state::launch(const launch_job& job) {
     order.failure = too_long(command.env);
     command.pipefail = request.pipefail;
     // What a background command leaves behind changes nothing for the next one: nobody waits for it.
-    if (request.foreground) order.report_path = services_->run_dir->path(request.id);
+    if (request.foreground) {
+      if (what_.report == report_channel::in_band) {
+        spec.report_marker = make_report_marker();
+      } else {
+        order.report_path = services_->run_dir->path(request.id);
+      }
+    }
     command.report_path = order.report_path;
-    spec.argv = {what_.shell, "-c", shell_runner};
-    spec.state_script = shell_.prelude();
+    command.report_marker = spec.report_marker;
+    spec.argv = {what_.shell, "-c", shell_runner(what_.report)};
+    spec.state_script = own_functions(what_.report) + shell_.prelude();
     spec.command_script = command_script(command);
     spec.env = shell_.env();
     // A directory that was given is checked by the kernel at the start; the remembered one is the
@@ -281,11 +317,11 @@ void environment_state::refill() {
   while (warm_.size() < what_.warm_shells) {
     const warm_shell fresh{services_->next_child(), shell_.generation()};
     backends::spawn_spec spec;
-    spec.argv = {what_.shell, "-c", shell_runner};
+    spec.argv = {what_.shell, "-c", shell_runner(what_.report)};
     spec.marker = make_process_id();
     spec.env = shell_.env();
     spec.cwd = "/";
-    spec.state_script = shell_.prelude();
+    spec.state_script = own_functions(what_.report) + shell_.prelude();
     services_->backend->prepare(fresh.id, std::move(spec));
     warm_.push_back(fresh);
   }

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,11 @@ class environment_state {
   void on_idle();
 
   // -- the snapshot --
-  void ask_login_shell();
-  void on_snapshot_event(const loop_event& event);
-  void snapshot_over(bool in_time);
+  void ask_login_shell(const caller& owner);
+  void on_snapshot_event(loop_event& event);
+  void snapshot_timed_out();
+  void snapshot_over(const std::string& failure);
+  void tell_snapshot_failed(const std::string& why) const;
 
   // -- starting --
   void launch(const launch_job& job);
@@ -73,7 +76,9 @@ class environment_state {
   // while the login shell is asked
   backends::child_id snapshot_child_ = 0;
   std::shared_ptr<backends::arena::lease> snapshot_output_;
-  std::string snapshot_report_;
+  std::string snapshot_report_;               ///< path
+  std::optional<std::string> snapshot_told_;  ///< report, as it came in the output
+  caller snapshot_owner_;
   std::uint64_t snapshot_timer_ = 0;
 
   std::vector<warm_shell> warm_;

@@ -18,6 +18,7 @@ struct environment_memory;
 struct launch_job {
   process_actor process;
   spawn_request request;
+  caller owner;
 };
 
 /// Tells a process what its command has become.
@@ -26,7 +27,7 @@ struct launch_order {
   environment_actor environment;
   /// Where the command is to begin.
   std::string start_cwd;
-  /// Where its shell will report; empty: it will not.
+  /// Where its shell will report; empty: it will not, or in its output (`spec.report_marker`).
   std::string report_path;
   /// What stdin begins with: passwords that programs of the command will ask for.
   std::string stdin_lead;

@@ -90,6 +90,7 @@ class process_state {
   void fail_start(start_failure failure);
   void end_unstarted();
   void take_report();
+  void report_lost();
   void leave_environment();
 
   // -- life (process.cpp) --
@@ -98,6 +99,7 @@ class process_state {
   void on(const backends::start_error& error);
   void on(const loop_event::eof&);
   void on(const backends::exit_status& status);
+  void on(const loop_event::reported& event);
   void on(const loop_event::drained& event);
   void on(const loop_event::written& event);
   void on(const loop_event::signalled& event);
@@ -188,6 +190,7 @@ class process_state {
   std::string report_path_;
   bool own_workdir_ = false;
   bool launched_ = false;
+  std::optional<std::string> told_report_;  ///< as it came in the output
   std::optional<shell_report> report_;
 
   process_status status_ = process_status::starting;

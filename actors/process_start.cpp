@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "troupe/actors/process.hpp"
+#include "troupe/text/redact.hpp"
 
 namespace troupe {
 
@@ -77,13 +78,35 @@ void process_state::end_unstarted() {
   report_end();
 }
 
+void process_state::on(const loop_event::reported& event) {
+  told_report_ = event.report;
+}
+
 void process_state::take_report() {
+  auto bytes = std::exchange(told_report_, std::nullopt);
   // Of a command that became a background process nobody waits for what it leaves.
-  if (!report_path_.empty() && request_.foreground) {
-    if (const auto bytes = services_->run_dir->take(report_path_)) report_ = parse_report(*bytes);
-    report_path_.clear();
+  if (request_.foreground) {
+    if (!report_path_.empty()) {
+      bytes = services_->run_dir->take(report_path_);
+      report_path_.clear();
+    }
+    if (bytes) report_ = parse_report(*bytes);
+    // One that was ended may have been ended while it reported.
+    if (bytes && !report_ && !cause_ && exit_ && !exit_->signal) report_lost();
   }
   leave_environment();
+}
+
+void process_state::report_lost() {
+  event x;
+  x.kind = event_kind::environment;
+  x.at = caf::make_timestamp();
+  x.owner = owner_;
+  x.process = request_.id;
+  x.command = text::redact(request_.command);
+  x.note = "What the command left could not be read: environment " + request_.environment +
+           " is as it was before it";
+  compat::send(self_, services_->events, publish_atom_v, std::move(x), false);
 }
 
 void process_state::leave_environment() {

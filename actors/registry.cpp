@@ -185,7 +185,8 @@ caf::result<run_result> registry_state::on_run(const caller& who, spawn_request 
 }
 
 void registry_state::launch(admitted one) {
-  compat::send(self_, one.environment, launch_job{one.process, std::move(one.request)});
+  compat::send(self_, one.environment,
+               launch_job{one.process, std::move(one.request), std::move(one.owner)});
 }
 
 caf::expected<registry_state::admitted> registry_state::admit(const caller& who,
@@ -234,7 +235,7 @@ caf::expected<registry_state::admitted> registry_state::admit(const caller& who,
   ++running_;
   ++running_of_[fresh.session];
   const auto it = processes_.emplace(id, std::move(fresh)).first;
-  return admitted{it->second.handle, std::move(*environment), std::move(request)};
+  return admitted{it->second.handle, std::move(*environment), std::move(request), who};
 }
 
 caf::expected<environment_actor> registry_state::environment_of(const caller& who,

@@ -58,6 +58,7 @@ class registry_state {
     process_actor process;
     environment_actor environment;
     spawn_request request;
+    caller owner;
   };
   caf::expected<admitted> admit(const caller& who, spawn_request request);
   void launch(admitted one);

@@ -1,17 +1,12 @@
 #include "troupe/actors/shell_state.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
-
-#include "troupe/text/quote.hpp"
 
 namespace troupe {
 
 namespace {
-
-using text::shell_quote;
 
 /// Variables that describe one shell and not the state it leaves.
 constexpr std::string_view never_kept[] = {"_",         "BASHOPTS", "EUID",           "PPID", "PWD",
@@ -19,54 +14,6 @@ constexpr std::string_view never_kept[] = {"_",         "BASHOPTS", "EUID",     
 
 constexpr std::string_view report_head = "troupe1";
 constexpr std::string_view report_tail = "end";
-
-/// Begins a command (closes our descriptors, changes the directory) and writes the report at its end.
-/// Only builtins, by way of `builtin`, so that no function or alias of the user
-/// can get in the way and nothing is forked. It is defined before the user's aliases are.
-/// The names of functions go through the report file, because a pipe would be a fork.
-constexpr const char* own_functions = R"sh(__troupe_begin() {
-exec 8<&- 9<&-
-SECONDS=0
-builtin local __troupe_old=${OLDPWD-}
-__troupe_start=$1
-if [[ -z $1 ]]; then builtin return; fi
-if [[ -n $2 ]]; then
-while [[ -n $__troupe_start ]] && ! builtin cd -- "$__troupe_start"; do
-__troupe_start=${__troupe_start%/*}
-done
-__troupe_start=${__troupe_start:-/}
-fi
-builtin cd -- "$__troupe_start"
-OLDPWD=$__troupe_old
-}
-__troupe_end() {
-builtin set +eux
-if [[ -n ${__troupe_done-} || -z ${__troupe_report-} ]]; then builtin return "$1"; fi
-__troupe_done=1
-builtin local IFS=' ' __troupe_line __troupe_code="${__troupe_ps[0]-$1}"
-builtin local -a __troupe_names __troupe_all __troupe_exported
-builtin declare -F >|"$__troupe_report"
-builtin mapfile -t __troupe_all <"$__troupe_report"
-for __troupe_line in "${__troupe_all[@]}"; do
-case "${__troupe_line##* }" in __troupe_*) builtin continue ;; _[!_]*) builtin continue ;; esac
-__troupe_names+=("${__troupe_line##* }")
-case "$__troupe_line" in "declare -f"*x*" "*) __troupe_exported+=("${__troupe_line##* }") ;; esac
-done
-{
-builtin printf '%s\0' troupe1 "$__troupe_code" "${__troupe_start-}"
-builtin pwd
-builtin printf '\0%s\0' "${__troupe_ps[*]:1}"
-builtin export -p
-builtin printf '\0'
-if ((${#__troupe_names[@]})); then builtin declare -f "${__troupe_names[@]}"; fi
-if ((${#__troupe_exported[@]})); then builtin printf 'export -f %s\n' "${__troupe_exported[@]}"; fi
-builtin printf '\0'
-builtin alias -p
-builtin printf '\0end\0'
-} >|"$__troupe_report"
-builtin return "$__troupe_code"
-}
-)sh";
 
 std::string_view take_field(std::string_view& rest) {
   const auto end = rest.find('\0');
@@ -189,13 +136,6 @@ bool is_never_kept(std::string_view name) {
   return std::find(std::begin(never_kept), std::end(never_kept), name) != std::end(never_kept);
 }
 
-bool has_pipeline(std::string_view command) {
-  // A line behind the command could become part of it: a here document without its end, a trailing
-  // backslash. Then the codes of the parts are not asked for.
-  return command.find('|') != command.npos && command.find("<<") == command.npos &&
-         !command.ends_with('\\');
-}
-
 }  // namespace
 
 std::optional<shell_report> parse_report(std::string_view bytes) {
@@ -281,7 +221,7 @@ bool shell_state::update(const shell_report& report, const name_filter& excluded
 
 std::string shell_state::make_prelude(const std::map<std::string, std::string>& statements,
                                       const std::string& functions, const std::string& aliases) {
-  std::string result = own_functions;
+  std::string result;
   for (const auto& [name, statement] : statements) {
     result += statement;
     result += '\n';
@@ -291,36 +231,6 @@ std::string shell_state::make_prelude(const std::map<std::string, std::string>& 
   result += aliases;
   result += "\n\\builtin set +e +u\n";
   return result;
-}
-
-std::string command_script(const command_order& order) {
-  // Aliases of the user are in force here, so every command word is quoted.
-  std::string script = "__troupe_begin " + shell_quote(order.cwd) + " " +
-                       shell_quote(order.fall_back ? "1" : "") + "\n";
-  if (!order.process_id.empty()) {
-    script += "\\builtin export TROUPE_PROCESS=" + shell_quote(order.process_id) + "\n";
-  }
-  for (const auto& entry : order.env) {
-    const auto equals = entry.find('=');
-    script += "\\builtin export " + entry.substr(0, equals) + "=" +
-              shell_quote(std::string_view{entry}.substr(equals + 1)) + "\n";
-  }
-  if (order.pipefail) script += "\\builtin set -o pipefail\n";
-  auto command = order.command;
-  if (!order.report_path.empty()) {
-    script += "__troupe_report=" + shell_quote(order.report_path) + "\n";
-    script += "\\builtin trap '{ __troupe_end \"$?\"; } 2>/dev/null' EXIT\n";
-    if (has_pipeline(command)) command += "\n__troupe_ps=(\"$?\" \"${PIPESTATUS[@]}\")";
-  }
-  script += "__troupe_command=" + shell_quote(command) + "\n";
-  return script;
-}
-
-std::string snapshot_script(const std::string& report_path) {
-  std::string script = "exec 9<&-\n";
-  script += own_functions;
-  script += "__troupe_report=" + shell_quote(report_path) + "\n__troupe_end 0\nbuiltin exit 0\n";
-  return script;
 }
 
 }  // namespace troupe

@@ -1,16 +1,6 @@
-// What a shell leaves to the next one: exported variables, functions, aliases and the directory; and
-// the scripts around every command that carry it over (behaviour 5). Plain text in, plain text out:
-// no actors, no descriptors. Written once, for every backend whose shell is bash.
-//
-// A command runs as
-//
-//   bash -c '. /dev/fd/9; . /dev/fd/8; eval "$command"; end'
-//
-// where the environment holds the exported variables, 9 the rest of the state (`prelude`) and 8 the
-// command itself (`command_script`). So the user's text is in no argv, a shell may have read 9 long
-// before the command is known (a warm one), and its messages name neither our files nor our lines. At its end, also after `exit` or `set -e`,
-// the shell writes a report to a file; after `exec`, a kill or its own EXIT trap with `exit` there is
-// none, and nothing that was there before is lost.
+// What a shell leaves to the next one: exported variables, functions, aliases and the directory
+// (behaviour 5). Plain text in, plain text out: no actors, no descriptors. The scripts that carry it
+// over are in shell_scripts.hpp.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +53,7 @@ class shell_state {
   /// would cost the shell a quarter of its start.
   const std::vector<std::string>& env() const { return known_ ? env_ : base_; }
 
-  /// What a new shell reads first. Deterministic: the same state gives the same text.
+  /// What a new shell reads after our functions. Deterministic: the same state gives the same text.
   const std::string& prelude() const { return prelude_; }
 
   /// Counts the changes; a shell that read an older prelude is of no use any more.
@@ -80,30 +70,5 @@ class shell_state {
   static std::string make_prelude(const std::map<std::string, std::string>& statements,
                                   const std::string& functions, const std::string& aliases);
 };
-
-/// One command for the script on descriptor 8.
-struct command_order {
-  std::string command;
-  std::string process_id;
-  /// Where the command begins; empty: where the shell is. `fall_back`: if the directory has gone, the
-  /// nearest ancestor that still exists.
-  std::string cwd;
-  bool fall_back = false;
-  std::vector<std::string> env;  ///< `NAME=value`, exported for this command
-  bool pipefail = false;
-  /// Where to report; empty: no report (background commands change nothing for the next one).
-  std::string report_path;
-};
-
-std::string command_script(const command_order& order);
-
-/// The script of a login shell that only reports (`bash -l -c`, on descriptor 9).
-std::string snapshot_script(const std::string& report_path);
-
-/// The fixed `-c` text of shells that run a command, and of the login shell that is only asked.
-inline constexpr const char* shell_runner =
-    "builtin . /dev/fd/9 2>/dev/null; builtin . /dev/fd/8 2>/dev/null; "
-    "builtin eval \"$__troupe_command\"; { __troupe_end \"$?\"; } 2>/dev/null";
-inline constexpr const char* shell_asker = "builtin . /dev/fd/9 >/dev/null 2>&1";
 
 }  // namespace troupe

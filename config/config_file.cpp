@@ -61,6 +61,13 @@ void assign(const std::string& key, const caf::config_value& value, std::string&
   field = *x;
 }
 
+void assign(const std::string& key, const caf::config_value& value, report_channel& field) {
+  std::string name;
+  assign(key, value, name);
+  if (name != "side" && name != "in_band") fail(key, R"(must be "side" or "in_band")");
+  field = name == "side" ? report_channel::side : report_channel::in_band;
+}
+
 const std::vector<caf::config_value>& list_of(const std::string& key,
                                               const caf::config_value& value, const char* wanted) {
   const auto* list = caf::get_if<std::vector<caf::config_value>>(&value);

@@ -75,6 +75,7 @@ void each_environment_option(Options& o, Visit&& visit) {
   visit("cwd", o.cwd);
   visit("snapshot", o.snapshot);
   visit("snapshot_limit", o.snapshot_limit);
+  visit("report", o.report);
   visit("warm_shells", o.warm_shells);
   visit("env_pass", o.env_pass);
   visit("env_block", o.env_block);

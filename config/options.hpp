@@ -13,6 +13,12 @@
 
 namespace troupe {
 
+/// How a shell tells what it leaves for the next one.
+enum class report_channel {
+  side,     ///< in a file beside its output
+  in_band,  ///< in its output, from where it is removed: for backends that have nothing else
+};
+
 /// One named environment. `local` always exists.
 struct environment_options {
   std::string name = "local";
@@ -25,6 +31,7 @@ struct environment_options {
   /// Ask a login shell once for variables, functions and aliases.
   bool snapshot = true;
   std::chrono::milliseconds snapshot_limit = defaults::snapshot_limit;
+  report_channel report = report_channel::side;
   /// Shells kept ready for the next command; 0: none.
   std::size_t warm_shells = defaults::warm_shells;
   /// Blocked variables that its children may see (see backends/child_environment.hpp), and further

@@ -25,6 +25,9 @@ void show(std::ostream& out, const std::string& x) {
 void show(std::ostream& out, std::chrono::milliseconds x) {
   out << x.count() << "ms";
 }
+void show(std::ostream& out, report_channel x) {
+  out << (x == report_channel::side ? "side" : "in_band");
+}
 void show(std::ostream& out, const std::vector<std::string>& x) {
   for (const auto& one : x) show(out, one);
 }
@@ -119,7 +122,7 @@ state_dir = "/var/lib/troupe"
 env_pass = ["A_TOKEN", "B_KEY"]
 environments = [
   { name = "work", shared = true, shell = "/bin/sh", cwd = "/srv", snapshot = false,
-    snapshot_limit = 5s, warm_shells = 4, env_pass = ["C"], env_block = ["D", "E"] },
+    snapshot_limit = 5s, warm_shells = 4, env_pass = ["C"], env_block = ["D", "E"], report = "in_band" },
   { name = "local", warm_shells = 0 },
 ]
 )");
@@ -143,6 +146,8 @@ environments = [
   CHECK_FALSE(work.snapshot);
   CHECK(work.snapshot_limit == 5s);
   CHECK(work.warm_shells == 4);
+  CHECK(work.report == report_channel::in_band);
+  CHECK(opts.environments[1].report == report_channel::side);
   CHECK(work.env_pass == std::vector<std::string>{"C"});
   CHECK(work.env_block == std::vector<std::string>{"D", "E"});
   CHECK(opts.environments[1].warm_shells == 0);
@@ -166,6 +171,8 @@ TEST_CASE("mistakes are errors that name the key") {
         "environments[0].nam: there is no such option");
   CHECK_THAT(mistake("environments = [ { name = \"a\" }, { warm_shells = true } ]"),
              ContainsSubstring("environments[1].warm_shells: must be a whole number"));
+  CHECK(mistake("environments = [ { name = \"a\", report = \"both\" } ]") ==
+        "environments[0].report: must be \"side\" or \"in_band\"");
   CHECK_THAT(mistake("environments = [ { name = \"a\" }, { name = \"a\" } ]"),
              ContainsSubstring("environments[1].name: a is there twice"));
   CHECK_THAT(mistake("retained_bytes = 524288"), ContainsSubstring("retained_bytes: must be less"));

@@ -1,5 +1,4 @@
 // Commands that remember where they are: what one leaves, the next one finds.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -8,6 +7,7 @@
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/support/host.hpp"
+#include "troupe/tests/support/scratch_home.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -16,25 +16,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A home with login files of its own, for the time of a test.
-struct home {
-  explicit home(const std::string& profile) {
-    std::string name = (fs::temp_directory_path() / "troupe-home-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-    std::ofstream{path / ".bash_profile"} << profile;
-    if (const char* value = ::getenv("HOME")) old = value;
-    ::setenv("HOME", path.c_str(), 1);
-  }
-  ~home() {
-    ::setenv("HOME", old.c_str(), 1);
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-  std::string old;
-};
-
 options with(std::function<void(environment_options&)> adjust) {
   auto opts = host::quick_options();
   opts.environments.emplace_back();
@@ -42,16 +23,37 @@ options with(std::function<void(environment_options&)> adjust) {
   return opts;
 }
 
-/// All tests of this file hold for cold and for warm shells.
-options of_kind(std::size_t warm) {
-  return with([&](environment_options& e) { e.warm_shells = warm; });
+/// All tests of this file hold for cold and for warm shells, and for both ways to report.
+struct kind {
+  std::size_t warm;
+  report_channel report;
+};
+
+options of_kind(const kind& what) {
+  return with([&](environment_options& e) {
+    e.warm_shells = what.warm;
+    e.report = what.report;
+  });
+}
+
+std::vector<kind> all_kinds() {
+  return {{0, report_channel::side},
+          {2, report_channel::side},
+          {0, report_channel::in_band},
+          {2, report_channel::in_band}};
+}
+
+std::ostream& operator<<(std::ostream& out, const kind& what) {
+  return out << (what.warm > 0 ? "warm" : "cold")
+             << (what.report == report_channel::side ? " side" : " in_band");
 }
 
 }  // namespace
 
 TEST_CASE("variables, functions, aliases and the directory are carried on") {
-  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
-  host h{of_kind(warm)};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   const auto first =
       h.run("export A=1; cd /tmp; f() { echo f-$A; }; alias g='echo alias'; set -e; exit 5");
   CHECK(first.process.exit->code == 5);
@@ -71,8 +73,9 @@ TEST_CASE("variables, functions, aliases and the directory are carried on") {
 }
 
 TEST_CASE("nothing the user names like a builtin gets in the way") {
-  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
-  host h{of_kind(warm)};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   h.run(
       "cd() { echo mycd; }; pwd() { echo mypwd; }; exit() { echo myexit; }; "
       "printf() { echo no; }; export() { echo no; }; alias set='echo no' trap='echo no' eval='echo "
@@ -84,8 +87,9 @@ TEST_CASE("nothing the user names like a builtin gets in the way") {
 }
 
 TEST_CASE("values of every kind survive") {
-  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
-  host h{of_kind(warm)};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   h.run(R"(export V=$'a\nb"c`d$(x)\'\\e\377'; export W="declare -x EVIL=\"1\"
 declare -x EVIL=\"2\"")");
   CHECK(h.run(R"([[ $V == $'a\nb"c`d$(x)\'\\e\377' ]] && echo same; echo "${EVIL-none}")").output ==
@@ -99,8 +103,9 @@ declare -x EVIL=\"2\"")");
 
 TEST_CASE("a variable of the node that was unset stays unset") {
   ::setenv("OF_THE_NODE", "there", 1);
-  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
-  host h{of_kind(warm)};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   CHECK(h.run("echo ${OF_THE_NODE-none}").output == "there\n");
   h.run("unset OF_THE_NODE");
   CHECK(h.run("echo ${OF_THE_NODE-none}").output == "none\n");
@@ -111,8 +116,9 @@ TEST_CASE("a variable of the node that was unset stays unset") {
 }
 
 TEST_CASE("settings of the user's shell do not break the next one") {
-  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
-  host h{of_kind(warm)};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   h.run("export KEPT=yes; cd /tmp");
   for (const std::string command :
        {"set -u", "set -x", "IFS=x", "PATH=", "shopt -s nullglob extglob; set -f",
@@ -126,9 +132,10 @@ TEST_CASE("settings of the user's shell do not break the next one") {
 }
 
 TEST_CASE("a directory that has gone is replaced by its nearest ancestor, and said so") {
-  const auto warm = GENERATE(as<std::size_t>{}, 0, 2);
-  host h{of_kind(warm)};
-  home scratch{""};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
+  const scratch_home scratch{""};
   const auto deep = (scratch.path / "one" / "two").string();
   h.run("mkdir -p '" + deep + "'; cd '" + deep + "'");
   fs::remove_all(deep);
@@ -139,7 +146,9 @@ TEST_CASE("a directory that has gone is replaced by its nearest ancestor, and sa
 }
 
 TEST_CASE("a directory given with the command is not remembered") {
-  host h;
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   h.run("cd /usr");
   const auto elsewhere = h.run("pwd; cd /", [](spawn_request& r) { r.workdir = "/tmp"; });
   CHECK(elsewhere.output == "/tmp\n");
@@ -154,8 +163,9 @@ TEST_CASE("a directory given with the command is not remembered") {
 }
 
 TEST_CASE("warm shells cannot be told from cold ones") {
-  host cold{of_kind(0)};
-  host warm{of_kind(2)};
+  const auto report = GENERATE(report_channel::side, report_channel::in_band);
+  host cold{of_kind({0, report_channel::side})};
+  host warm{of_kind({2, report})};
   warm.run("true");
   warm.run("true");
   for (const std::string& command : std::vector<std::string>{
@@ -172,37 +182,45 @@ TEST_CASE("warm shells cannot be told from cold ones") {
 }
 
 TEST_CASE("the login shell is asked once, whatever it does") {
+  const auto report = GENERATE(report_channel::side, report_channel::in_band);
+  const auto opts = [&](std::chrono::milliseconds limit) {
+    return with([&](environment_options& e) {
+      e.report = report;
+      e.snapshot_limit = limit;
+    });
+  };
   SECTION("what it sets is there, what it prints is not, and its delay is paid once") {
-    home own{"echo noise; export FROM_LOGIN=1; lf() { echo login function; }; sleep 0.3"};
-    host h;
+    const scratch_home own{
+        "echo noise; export FROM_LOGIN=1; lf() { echo login function; }; sleep 0.3"};
+    host h{opts(defaults::snapshot_limit)};
     CHECK(h.run("echo $FROM_LOGIN; lf").output == "1\nlogin function\n");
     const auto begin = std::chrono::steady_clock::now();
     h.run("true");
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds{290});
   }
   SECTION("it fails") {
-    home own{"export EARLY=1; exit 1"};
-    host h;
+    const scratch_home own{"export EARLY=1; exit 1"};
+    host h{opts(defaults::snapshot_limit)};
     CHECK(h.run("echo works").output == "works\n");
   }
   SECTION("it hangs") {
-    home own{"sleep 600"};
-    host h{with([](environment_options& e) { e.snapshot_limit = std::chrono::milliseconds{300}; })};
+    const scratch_home own{"sleep 600"};
+    host h{opts(std::chrono::milliseconds{300})};
     CHECK(h.run("echo works").output == "works\n");
   }
   SECTION("it never stops printing") {
-    home own{"yes"};
-    host h{with([](environment_options& e) { e.snapshot_limit = std::chrono::milliseconds{500}; })};
+    const scratch_home own{"yes"};
+    host h{opts(std::chrono::milliseconds{500})};
     CHECK(h.run("echo works").output == "works\n");
   }
   SECTION("it becomes another shell") {
-    home own{"exec sh -c 'sleep 0.1'"};
-    host h;
+    const scratch_home own{"exec sh -c 'sleep 0.1'"};
+    host h{opts(defaults::snapshot_limit)};
     CHECK(h.run("echo works").output == "works\n");
   }
   SECTION("a deadline is kept while it hangs, and nothing ran") {
-    home own{"sleep 600"};
-    host h;
+    const scratch_home own{"sleep 600"};
+    host h{opts(defaults::snapshot_limit)};
     const auto result = h.run("touch must-not-exist",
                               [](spawn_request& r) { r.timeout = std::chrono::milliseconds{300}; });
     CHECK(result.status == run_status::timed_out);
@@ -211,7 +229,9 @@ TEST_CASE("the login shell is asked once, whatever it does") {
 }
 
 TEST_CASE("background commands find the state and change nothing") {
-  host h;
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   h.run("export A=1; cd /tmp");
   const auto started = h.start("echo $A; pwd; export A=2; cd /usr");
   CHECK(h.wait(started.id).output == "1\n/tmp\n");
@@ -225,14 +245,18 @@ TEST_CASE("the user's text is in no argv but where it must be") {
 }
 
 TEST_CASE("very long commands run") {
-  host h;
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   const std::string big(1'000'000, 'x');
   const auto result = h.run("v='" + big + "'; echo ${#v}");
   CHECK(result.output == "1000000\n");
 }
 
 TEST_CASE("the codes of a pipeline's parts are told") {
-  host h;
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   const auto result = h.run("true | (exit 3) | (exit 4)");
   CHECK(result.process.exit->code == 4);
   CHECK(result.pipestatus == std::vector<std::int32_t>{0, 3, 4});
@@ -242,8 +266,10 @@ TEST_CASE("the codes of a pipeline's parts are told") {
 }
 
 TEST_CASE("secrets do not get into what is carried on") {
-  home own{"export OPENAI_API_KEY=sk-from-login-file"};
-  host h;
+  const scratch_home own{"export OPENAI_API_KEY=sk-from-login-file"};
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
   CHECK(h.run("echo ${OPENAI_API_KEY-none}").output == "none\n");
   const auto forced = h.run("echo $GROQ_API_KEY",
                             [](spawn_request& r) { r.env = {"_TROUPE_FORCE_GROQ_API_KEY=mine"}; });
@@ -287,20 +313,54 @@ TEST_CASE("an idle environment sleeps and forgets nothing") {
 }
 
 TEST_CASE("many commands at once in one environment") {
-  auto opts = host::quick_options();
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  auto opts = of_kind(what);
   opts.running_per_session = 1000;
   host h{opts};
   h.run("export A=1");
   std::vector<std::future<run_result>> all;
-  for (int i = 0; i < 100; ++i) {
-    all.push_back(std::async(std::launch::async, [&h, i] {
-      return h.run("export X" + std::to_string(i) + "=1; cd /tmp; echo $A");
+  for (int i = 0; i < 500; ++i) {
+    const auto number = std::to_string(i);
+    all.push_back(std::async(std::launch::async, [&h, number] {
+      return h.run("export X" + number + "=1; cd /tmp; echo $A " + number);
     }));
   }
-  for (auto& one : all) {
-    const auto result = one.get();
-    CHECK(result.output == "1\n");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto result = all[i].get();
+    CHECK(result.output == "1 " + std::to_string(i) + "\n");
     CHECK((!result.cwd || *result.cwd == "/tmp"));
   }
   CHECK(h.run("echo $A; pwd").output == "1\n/tmp\n");
+}
+
+TEST_CASE("eight write and eight read what is carried on, at once") {
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  host h{of_kind(what)};
+  h.run("export PAIR=0-0; pair() { echo 0-0; }");
+  std::vector<std::future<void>> writers;
+  std::vector<std::future<std::vector<std::string>>> readers;
+  for (int w = 1; w <= 8; ++w) {
+    writers.push_back(std::async(std::launch::async, [&h, w] {
+      for (int i = 0; i < 10; ++i) {
+        const auto value = std::to_string(w) + "-" + std::to_string(w);
+        h.run("export PAIR=" + value + "; pair() { echo " + value + "; }");
+      }
+    }));
+    readers.push_back(std::async(std::launch::async, [&h] {
+      std::vector<std::string> seen;
+      for (int i = 0; i < 10; ++i) seen.push_back(h.run("echo $PAIR $(pair)").output);
+      return seen;
+    }));
+  }
+  for (auto& one : writers) one.get();
+  for (auto& one : readers) {
+    for (const auto& line : one.get()) {
+      // Whole states only: variable and function of the same writer.
+      REQUIRE(line.size() == 8);
+      const auto pair = std::string{line[0]} + "-" + line[0];
+      CHECK(line == pair + " " + pair + "\n");
+    }
+  }
 }

@@ -17,8 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::once_flag types_once;
-
 /// The login files of whoever runs the tests are not part of them.
 void use_empty_home() {
   static std::string path = (fs::temp_directory_path() / "troupe-test-home-XXXXXX").string();
@@ -27,6 +25,15 @@ void use_empty_home() {
   std::atexit([] {
     std::error_code ignored;
     fs::remove_all(path, ignored);
+  });
+}
+
+/// Before a test sets a home of its own.
+void begin_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    init_types();
+    use_empty_home();
   });
 }
 
@@ -51,6 +58,7 @@ void each_process(const std::function<void(int, const std::string&)>& visit) {
 }  // namespace
 
 options host::quick_options() {
+  begin_once();
   options opts;
   opts.grace = std::chrono::milliseconds{500};
   opts.adopt_orphans = true;
@@ -58,10 +66,7 @@ options host::quick_options() {
 }
 
 host::host(options opts) {
-  std::call_once(types_once, [] {
-    init_types();
-    use_empty_home();
-  });
+  begin_once();
   config_ = std::make_unique<node_config>();
   system_ = std::make_unique<caf::actor_system>(*config_);
   runtime_ = std::make_unique<runtime>(*system_, std::move(opts));
