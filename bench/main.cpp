@@ -86,7 +86,7 @@ int main_of(int argc, char** argv) {
   bool list = false;
   std::vector<std::string> names;
   app.add_flag("--json", json, "One JSON object on stdout instead of a table");
-  app.add_flag("--quick", quick, "Fewer rounds: everything in about a minute");
+  app.add_flag("--quick", quick, "Fewer rounds: everything in about two minutes");
   app.add_flag("--list", list, "List the workloads and do nothing");
   std::vector<std::string> known;
   known.reserve(std::size(workloads));
