@@ -347,8 +347,9 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   }
 
   void take_signals() {
+    // Signals of one number do not queue: there is one at most.
     signalfd_siginfo info;
-    while (::read(signals_->native_handle(), &info, sizeof info) == sizeof info) {
+    if (::read(signals_->native_handle(), &info, sizeof info) == sizeof info) {
       child_ended(static_cast<int>(info.ssi_pid));
     }
     if (!std::exchange(look_planned_, true)) {
