@@ -274,13 +274,18 @@ void environment_state::launch(const launch_job& job) {
     spec.cwd = order.start_cwd;
   }
   compat::send(self_, job.process, std::move(order));
-  refill();
+  // The next shell is started when this command has ended, not beside it, as long as one is left.
+  if (warm_.empty()) refill();
 }
 
 void environment_state::on_left(const command_left& what) {
   if (running_ > 0) --running_;
   last_used_ = backends::io_loop::clock::now();
-  if (!what.report) return;
+  if (what.report) take_over(what);
+  refill();
+}
+
+void environment_state::take_over(const command_left& what) {
   const auto given = [&](std::string_view variable) {
     return std::any_of(what.env.begin(), what.env.end(), [&](const std::string& entry) {
       return backends::plain_name(entry) == variable;
@@ -290,7 +295,6 @@ void environment_state::on_left(const command_left& what) {
     return !child_env_->passes(variable) || given(variable);
   });
   if (!what.own_workdir && what.report->cwd.starts_with('/')) cwd_ = what.report->cwd;
-  refill();
 }
 
 // -- warm shells ----------------------------------------------------------------------------------
@@ -300,8 +304,8 @@ backends::child_id environment_state::take_warm(const spawn_request& request) {
       !request.stdin_data.empty() || !request.workdir.empty()) {
     return 0;
   }
-  const auto shell = warm_.back();
-  warm_.pop_back();
+  const auto shell = warm_.front();  // the oldest: the one most likely to be ready
+  warm_.erase(warm_.begin());
   if (shell.generation == shell_.generation()) return shell.id;
   services_->backend->discard(shell.id);
   return 0;

@@ -38,6 +38,7 @@ class environment_state {
 
   void on_job(launch_job job);
   void on_left(const command_left& what);
+  void take_over(const command_left& what);
   void on_idle();
 
   // -- the snapshot --
