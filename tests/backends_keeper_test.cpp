@@ -539,7 +539,9 @@ TEST_CASE("who talks nonsense to the keeper loses its connection, nobody else do
       all.append(answer, static_cast<std::size_t>(got));
     }
     if (&packet == &packets[7]) {
-      CHECK(all.find("speaks version 1 of the protocol, the node version 99") != std::string::npos);
+      const auto ours = std::to_string(keeper::protocol_version);
+      CHECK(all.find("speaks version " + ours + " of the protocol, the node version 99") !=
+            std::string::npos);
     }
     ::close(fd);
   }

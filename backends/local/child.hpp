@@ -39,6 +39,8 @@ struct child_services {
   bool pidfds = true;
   /// A leader has been reaped, whoever did it.
   std::function<void(int pid)> reaped;
+  /// Nobody has the output of a child open that has not been reaped: it may be about to end.
+  std::function<void(int pid)> may_have_ended = {};
   /// The child is released and nothing of it is left to do.
   std::function<void(child_id)> forget;
   std::vector<char> scratch = std::vector<char>(64 * 1024);

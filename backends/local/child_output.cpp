@@ -221,6 +221,9 @@ void child::output_ended() {
   if (!pty_ || exited_) {
     output_.reset();
   }
+  if (!exited_ && !pidfd_ && services_.may_have_ended) {
+    services_.may_have_ended(pid_);
+  }
   const auto was = phase_;
   if (sink_ && was != phase::discarding) {
     sink_->eof();

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <functional>
 #include <future>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -28,10 +29,12 @@ namespace {
 /// What an empty pipe takes at once on every Linux (its capacity is at least this).
 constexpr std::size_t prepared_script_bytes = 60 * 1024;
 
-// Signals of children that end together are one signal. So everybody is looked at, a little later:
-// how much depends on how many there are, so that exits of a few cost the same among thousands.
+// Signals of children that end together are one signal. Those whose output has ended are looked at
+// with every signal; the others (a descendant holds the output) all together a little later: how much
+// depends on how many there are, so that exits of a few cost the same among thousands.
 constexpr auto look_after = std::chrono::microseconds{500};
-constexpr auto look_after_per_child = std::chrono::microseconds{2};
+constexpr auto look_after_per_child = std::chrono::microseconds{20};  // a look takes 0.3 for each
+constexpr auto end_follows_output = std::chrono::milliseconds{500};
 
 std::unique_ptr<launcher> make_launcher(io_loop& loop, const local_options& options) {
   if (options.on_worker != nullptr) {
@@ -56,10 +59,14 @@ class local_backend::core : public std::enable_shared_from_this<core> {
                   options.stdin_queue_bytes,
                   !options.leaders_by_signal,
                   {},
+                  {},
                   {}},
         child_signals_(loop.context()),
         on_idle_(options.on_idle) {
     services_.reaped = [this](int pid) { leaders_.erase(pid); };
+    services_.may_have_ended = [this](int pid) {
+      loop_.post([c = shared_from_this(), pid] { c->look_at(pid); });
+    };
     services_.forget = [this](child_id id) { forget(id); };
     if (options.adopt_orphans) {
       adopting_ = true;
@@ -352,6 +359,14 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     if (::read(signals_->native_handle(), &info, sizeof info) == sizeof info) {
       child_ended(static_cast<int>(info.ssi_pid));
     }
+    const auto now = io_loop::clock::now();
+    for (auto at = suspects_.begin(); at != suspects_.end();) {
+      const auto [pid, until] = *at;
+      at = suspects_.erase(at);
+      if (until > now && !look_and_see(pid)) {
+        suspects_.emplace(pid, until);
+      }
+    }
     if (!std::exchange(look_planned_, true)) {
       loop_.after(look_after + look_after_per_child * children_.size(),
                   [self = shared_from_this()] {
@@ -360,6 +375,20 @@ class local_backend::core : public std::enable_shared_from_this<core> {
                       self->reap_all();
                     }
                   });
+    }
+  }
+
+  // Whether this leader has ended (or is none any more).
+  bool look_and_see(int pid) {
+    if (leaders_.contains(pid)) {
+      child_ended(pid);
+    }
+    return !leaders_.contains(pid);
+  }
+
+  void look_at(int pid) {
+    if (!closed_ && !look_and_see(pid)) {
+      suspects_[pid] = io_loop::clock::now() + end_follows_output;
     }
   }
 
@@ -416,6 +445,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
   boost::asio::signal_set child_signals_;
   std::optional<boost::asio::posix::stream_descriptor> signals_;
   bool look_planned_ = false;
+  std::map<int, io_loop::clock::time_point> suspects_;  ///< leaders without output
   std::function<void()> on_idle_;
   bool adopting_ = false;
   bool closed_ = false;
