@@ -292,6 +292,9 @@ TEST_CASE("C23: each owner-death policy is kept, for grandchildren and terminals
   });
   CHECK(eventually([&] { return marked(markers[0]).empty() && marked(markers[2]).empty(); }, 2s));
   CHECK(marked(markers[1]).size() == 3);
+  // Their records come when the ladders have looked around.
+  REQUIRE(
+      eventually([&] { return dir.has("left/" + markers[0]) && dir.has("left/" + markers[2]); }));
   node n(keeper_in(dir));
   const auto found = recover(n);
   REQUIRE(found.children.size() == 3);  // one runs, two have left a record
@@ -510,7 +513,9 @@ TEST_CASE("malformed records are refused whatever is wrong with them") {
 TEST_CASE("who talks nonsense to the keeper loses its connection, nobody else does") {
   const keeper_dir dir;
   node n(keeper_in(dir));
-  auto r = recorder::start(n, shell("read x; exit 2"));
+  auto spec = shell("read x; exit 2");
+  spec.stdin_pipe = true;
+  auto r = recorder::start(n, spec);
   REQUIRE(r->wait_started());
   keeper::hello newer;
   newer.version = 99;

@@ -126,7 +126,7 @@ void channel::begin(handlers h) {
 }
 
 bool channel::send(kind what, std::string body, std::vector<unique_fd> files) {
-  if (closed_) {
+  if (closed_ || deaf_) {
     return true;
   }
   frame head{static_cast<std::uint16_t>(what), 0, static_cast<std::uint32_t>(body.size())};
@@ -201,6 +201,9 @@ void channel::readable() {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
       break;
     }
+    if (n < 0 && errno == ECONNRESET) {
+      continue;  // it has gone without reading all; what it said before is still here
+    }
     if (n <= 0) {
       fail(n == 0 ? "it has closed the connection" : std::strerror(errno));
       return;
@@ -251,7 +254,12 @@ void channel::flush() {
     if (send_packet(out_.front())) {
       queued_ -= size;
       out_.pop_front();
-    } else if (errno == ETOOMANYREFS) {  // no event says when there are fewer
+    } else if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) {
+      // Nobody listens any more. What it said before is read first, and then its end.
+      deaf_ = true;
+      out_.clear();
+      queued_ = 0;
+    } else if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM) {  // without an event
       writing_ = true;
       loop_.after(too_many_in_flight, [self = shared_from_this()] {
         self->writing_ = false;

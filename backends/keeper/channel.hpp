@@ -80,6 +80,7 @@ class channel : public std::enable_shared_from_this<channel> {
   bool flushing_ = false;
   bool writing_ = false;
   bool closed_ = false;
+  bool deaf_ = false;  ///< the other side does not read any more
   std::vector<char> buffer_;
 };
 

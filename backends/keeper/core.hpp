@@ -84,6 +84,7 @@ class keeper_backend::core : public std::enable_shared_from_this<core> {
     std::weak_ptr<arena::lease> lease;
     keeper::unique_fd output;
     keeper::unique_fd input;
+    bool input_ends = false;  ///< EOF has been asked for: the pipe ends only when nobody has it
     bool eof = false;
     std::optional<exit_status> exit;
     std::optional<std::vector<int>> holders;

@@ -167,7 +167,7 @@ void keeper_backend::core::started(const keeper::started& s,
   if (!files.empty()) {
     c->output = std::move(files[0]);
   }
-  if (files.size() > 1) {
+  if (files.size() > 1 && !c->input_ends) {
     c->input = std::move(files[1]);
   }
   by_slot_[s.slot] = s.id;

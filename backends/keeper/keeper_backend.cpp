@@ -157,7 +157,8 @@ void keeper_backend::core::write(child_id id, std::uint64_t token, std::string&&
     }
     c->writes.push_back(token);
     if (eof) {
-      c->input.reset();  // the pipe ends only when nobody has it
+      c->input_ends = true;
+      c->input.reset();
     }
   });
 }
