@@ -161,6 +161,8 @@ struct found_child {
   bool pty = false;
   bool has_stdin = false;
   owner_death on_owner_death = owner_death::end;
+  /// It is being ended, or was, because its owner had died for good.
+  bool owner_ended = false;
   /// What was moved out of the ring because nobody consumed it: bytes [spool_from, spool_from +
   /// spool_bytes) of the output, raw. Empty path: nothing was moved. The file is the new owner's.
   std::string spool_path;
@@ -225,6 +227,10 @@ class backend {
   /// Takes over a child that was found: from now on `out` is told about it, beginning with `started`,
   /// then everything that holds by now (`advanced`, `exited`, `drained`).
   virtual void adopt(child_id id, std::shared_ptr<sink> out) = 0;
+  /// Takes over a process by its identity alone, without its output: `started` (with no ring), signals,
+  /// kills and `describe` work, its exit is not known. `exited` at once if it is gone or another.
+  virtual void adopt_running(child_id id, int pid, std::uint64_t start_ticks, std::string marker,
+                             std::shared_ptr<sink> out) = 0;
   /// Changes what becomes of the child.
   virtual void set_owner_death(child_id id, owner_death what) = 0;
   /// The actor is done with this child: no sink call follows. A child that still runs is not

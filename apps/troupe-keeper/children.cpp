@@ -182,6 +182,7 @@ void server::list(kept& child) {
   f.has_output = handles.output >= 0;
   f.has_stdin = handles.input >= 0 || (child.pty && !child.exit);
   f.on_owner_death = child.on_owner_death;
+  f.owner_ended = child.owner_ended;
   f.eof = child.output_ended;
   f.exit = child.exit;
   f.holders = child.holders;
@@ -217,6 +218,7 @@ void server::grace_over() {
     }
     if (child->on_owner_death == owner_death::end && !child->ending) {
       child->ending = true;
+      child->owner_ended = !child->exit;
       if (child->pty && !child->exit) {
         backend_->signal(child->id, 0, SIGHUP);
       }
@@ -279,6 +281,7 @@ bool server::flush(kept& child) {
   r.start_ticks = child.info->start_ticks;
   r.pty = child.pty;
   r.has_stdin = child.has_stdin;
+  r.owner_ended = child.owner_ended;
   r.exit = *child.exit;
   r.total_bytes = child.total_bytes;
   if (child.spilled.has_file()) {

@@ -142,7 +142,8 @@ class server::kept : public backends::sink {
   std::optional<backends::start_info> info;
   std::shared_ptr<backends::arena::lease> lease;
   bool output_ended = false;
-  bool ending = false;  ///< its owner's death is being carried out
+  bool ending = false;       ///< its owner's death is being carried out
+  bool owner_ended = false;  ///< it has been, while the child still ran
   std::optional<backends::exit_status> exit;
   std::optional<std::vector<int>> holders;
   spool spilled;

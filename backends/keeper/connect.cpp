@@ -255,6 +255,7 @@ void keeper_backend::core::listed() {
       f.start_ticks = r.start_ticks;
       f.pty = r.pty;
       f.has_stdin = r.has_stdin;
+      f.owner_ended = r.owner_ended;
       f.spool_path = std::move(r.spool_path);
       f.spool_from = r.spool_from;
       f.spool_bytes = r.spool_bytes;

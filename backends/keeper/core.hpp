@@ -58,6 +58,8 @@ class keeper_backend::core : public std::enable_shared_from_this<core> {
   void describe(child_id id, std::uint64_t token);
   void recover(std::function<void(recovery)> done);
   void adopt(child_id id, std::shared_ptr<sink> out);
+  void adopt_running(child_id id, int pid, std::uint64_t start_ticks, std::string&& marker,
+                     std::shared_ptr<sink> out);
   void set_owner_death(child_id id, owner_death what);
   void release(child_id id);
   void close();

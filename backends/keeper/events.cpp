@@ -212,6 +212,7 @@ void keeper_backend::core::found(keeper::found&& f, std::vector<keeper::unique_f
   out.pty = f.pty;
   out.has_stdin = f.has_stdin;
   out.on_owner_death = f.on_owner_death;
+  out.owner_ended = f.owner_ended;
   out.spool_path = std::move(f.spool_path);
   out.spool_from = f.spool_from;
   out.spool_bytes = f.spool_bytes;

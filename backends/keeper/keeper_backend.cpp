@@ -331,6 +331,14 @@ void keeper_backend::adopt(child_id id, std::shared_ptr<sink> out) {
   loop_.post([c = core_, id, out = std::move(out)]() mutable { c->adopt(id, std::move(out)); });
 }
 
+void keeper_backend::adopt_running(child_id id, int pid, std::uint64_t start_ticks,
+                                   std::string marker, std::shared_ptr<sink> out) {
+  loop_.post([c = core_, id, pid, start_ticks, marker = std::move(marker),
+              out = std::move(out)]() mutable {
+    c->adopt_running(id, pid, start_ticks, std::move(marker), std::move(out));
+  });
+}
+
 void keeper_backend::set_owner_death(child_id id, owner_death what) {
   loop_.post([c = core_, id, what] { c->set_owner_death(id, what); });
 }

@@ -70,6 +70,8 @@ class keeper_backend : public backend {
   /// before the first `start`, once.
   void recover(std::function<void(recovery)> done) override;
   void adopt(child_id id, std::shared_ptr<sink> out) override;
+  void adopt_running(child_id id, int pid, std::uint64_t start_ticks, std::string marker,
+                     std::shared_ptr<sink> out) override;
   void set_owner_death(child_id id, owner_death what) override;
   /// Also forgets a child that is known from files only (`found_child::left`): its record is removed;
   /// its spool file belongs to the caller.

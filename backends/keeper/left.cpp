@@ -45,7 +45,8 @@ std::string read_whole(int dir, const char* name) {
 
 template <class Visitor>
 void visit_fields(Visitor& v, left_record& r) {
-  v(r.marker), v(r.pid), v(r.start_ticks), v(r.pty), v(r.has_stdin), v(r.exit), v(r.total_bytes);
+  v(r.marker), v(r.pid), v(r.start_ticks), v(r.pty), v(r.has_stdin), v(r.owner_ended);
+  v(r.exit), v(r.total_bytes);
   v(r.spool_path), v(r.spool_from), v(r.spool_bytes), v(r.tail_bytes), v(r.dropped), v(r.notes);
   v(r.holders);
 }

@@ -20,6 +20,7 @@ struct left_record {
   std::uint64_t start_ticks = 0;
   bool pty = false;
   bool has_stdin = false;
+  bool owner_ended = false;
   exit_status exit;
   std::uint64_t total_bytes = 0;
   std::string spool_path;

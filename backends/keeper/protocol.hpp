@@ -198,6 +198,7 @@ struct found {
   bool has_output = false;
   bool has_stdin = false;
   owner_death on_owner_death = owner_death::end;
+  bool owner_ended = false;
   bool eof = false;
   std::optional<exit_status> exit;
   std::optional<std::vector<int>> holders;  ///< set: drained
@@ -282,7 +283,7 @@ void visit_fields(Visitor& v, started& r) {
 template <class Visitor>
 void visit_fields(Visitor& v, found& r) {
   v(r.id), v(r.marker), v(r.pid), v(r.start_ticks), v(r.slot), v(r.pty), v(r.has_output);
-  v(r.has_stdin), v(r.on_owner_death), v(r.eof), v(r.exit), v(r.holders);
+  v(r.has_stdin), v(r.on_owner_death), v(r.owner_ended), v(r.eof), v(r.exit), v(r.holders);
   v(r.spool_path), v(r.spool_from), v(r.spool_bytes), v(r.ring_gone), v(r.total_bytes);
   v(r.notes);
 }

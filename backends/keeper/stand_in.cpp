@@ -1,7 +1,4 @@
 // Life without a keeper: it has died, none can be started, or another node has it now.
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -10,19 +7,6 @@
 #include "troupe/backends/local/child.hpp"
 
 namespace troupe::backends {
-
-namespace {
-
-// The process, if it still runs and is the one that started then. Empty if it has ended.
-keeper::unique_fd open_process(int pid, std::uint64_t start_ticks) {
-  keeper::unique_fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (fd && local::read_start_ticks(pid) != start_ticks) {
-    fd.reset();
-  }
-  return fd;
-}
-
-}  // namespace
 
 local_backend& keeper_backend::core::local() {
   if (!local_) {
@@ -81,7 +65,7 @@ void keeper_backend::core::take_here(child_id id, child& c) {
   a.process.pid = c.pid;
   a.process.start_ticks = c.start_ticks;
   if (!c.exit) {
-    a.process.pidfd = open_process(c.pid, c.start_ticks);
+    a.process.pidfd = local::open_process(c.pid, c.start_ticks);
   }
   a.process.output = std::move(c.output);
   a.process.input = std::move(c.input);
@@ -101,6 +85,16 @@ void keeper_backend::core::take_here(child_id id, child& c) {
   if (c.killing) {
     local().kill(id, *c.killing);
   }
+}
+
+// Nothing of it is the keeper's.
+void keeper_backend::core::adopt_running(child_id id, int pid, std::uint64_t start_ticks,
+                                         std::string&& marker, std::shared_ptr<sink> out) {
+  auto& c = children_[id];
+  c.where = place::here;
+  c.out = out;
+  c.started = true;
+  local().adopt_running(id, pid, start_ticks, std::move(marker), std::move(out));
 }
 
 // Another node continues with our children. Nothing is known of them here any more.

@@ -135,6 +135,12 @@ void child::adopt(adopted&& a) {
   } else if (exited_) {
     reaped_at_ = io_loop::clock::now();
     begin_drain();
+  } else if (!lease_) {
+    if (!running) {
+      exit_status unknown;
+      unknown.known = false;
+      leader_exited(unknown);
+    }
   } else {
     // Whether the one before has woken the consumer for what is there, nobody knows.
     lease_->get().header().wake.exchange(1);

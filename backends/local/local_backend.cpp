@@ -485,6 +485,18 @@ void local_backend::take(child_id id, adopted what, const spawn_spec& like,
   loop_.post([c = core_, id, a, one] { c->take(id, std::move(*a), one); });
 }
 
+void local_backend::adopt_running(child_id id, int pid, std::uint64_t start_ticks,
+                                  std::string marker, std::shared_ptr<sink> out) {
+  adopted a;
+  a.process.pid = pid;
+  a.process.start_ticks = start_ticks;
+  a.process.pidfd = open_process(pid, start_ticks);
+  spawn_spec like;
+  like.marker = std::move(marker);
+  loop_.post([out, pid, start_ticks] { out->started({pid, start_ticks, nullptr}); });
+  take(id, std::move(a), like, out);
+}
+
 local_backend::handles local_backend::handles_of(child_id id) {
   return core_->handles_of(id);
 }

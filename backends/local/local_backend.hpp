@@ -58,6 +58,8 @@ class local_backend : public backend {
   /// Nothing of an earlier owner is known here.
   void recover(std::function<void(recovery)> done) override;
   void adopt(child_id, std::shared_ptr<sink>) override {}
+  void adopt_running(child_id id, int pid, std::uint64_t start_ticks, std::string marker,
+                     std::shared_ptr<sink> out) override;
   void set_owner_death(child_id, owner_death) override {}
   void release(child_id id) override;
 

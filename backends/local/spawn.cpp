@@ -445,4 +445,12 @@ spawn_result spawner::spawn(const spawn_spec& spec, bool command_later) {
   return child;
 }
 
+unique_fd open_process(int pid, std::uint64_t start_ticks) {
+  unique_fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (fd && read_start_ticks(pid) != start_ticks) {
+    fd.reset();
+  }
+  return fd;
+}
+
 }  // namespace troupe::backends::local

@@ -100,6 +100,9 @@ class spawner {
 /// "ENOENT"; "errno 4711" for one without a name.
 std::string errno_name(int error);
 
+/// A pidfd of the process, if it still runs and is the one that started then; else empty.
+unique_fd open_process(int pid, std::uint64_t start_ticks);
+
 /// Field 22 of /proc/<pid>/stat; 0 when there is no such process.
 std::uint64_t read_start_ticks(int pid);
 
