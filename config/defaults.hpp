@@ -20,14 +20,15 @@ inline constexpr std::size_t foreground_chars = 50'000;            // terminal: 
 inline constexpr std::uint64_t full_output_bytes = 64 << 20;       // one file, then a marker
 inline constexpr std::uint64_t full_output_total_bytes = 1 << 30;  // all of them together
 inline constexpr auto full_output_retention = 7 * 24h;
-inline constexpr std::size_t spill_chunk_bytes = 256 * 1024;  // handed to the store at once …
-inline constexpr std::size_t spill_chunks = 3;                // … and at most so many unanswered
-inline constexpr auto spill_limit = 30s;                      // a disk that takes longer has failed
-inline constexpr std::size_t log_lines = 200;                 // log, per answer
-inline constexpr std::size_t log_bytes = 100'000;             // log, byte cap beside the line cap
-inline constexpr std::size_t stdin_queue_bytes = 8 << 20;     // then would_block
-inline constexpr std::size_t pty_line_bytes = 4'095;          // canonical mode, N_TTY
-inline constexpr auto drain_limit = 50ms;                     // after the exit, never re-armed
+inline constexpr std::size_t spill_chunk_bytes = 256 * 1024;   // handed to the store at once …
+inline constexpr std::size_t spill_chunks = 3;                 // … and at most so many unanswered
+inline constexpr std::size_t archive_chunk_bytes = 64 * 1024;  // in the background
+inline constexpr auto spill_limit = 30s;                   // a disk that takes longer has failed
+inline constexpr std::size_t log_lines = 200;              // log, per answer
+inline constexpr std::size_t log_bytes = 100'000;          // log, byte cap beside the line cap
+inline constexpr std::size_t stdin_queue_bytes = 8 << 20;  // then would_block
+inline constexpr std::size_t pty_line_bytes = 4'095;       // canonical mode, N_TTY
+inline constexpr auto drain_limit = 50ms;                  // after the exit, never re-armed
 
 // -- limits (behaviour 1) --
 inline constexpr std::size_t running_per_session = 256;
@@ -87,6 +88,12 @@ inline constexpr std::size_t store_backlog_bytes = 8 << 20;       // failed writ
 inline constexpr std::uint64_t state_file_bytes = 64
                                                   << 20;    // a larger record or receipt is damaged
 inline constexpr std::uint64_t state_read_bytes = 4 << 20;  // most in one answer to read_atom
+
+// -- after a crash (design 6, 7) --
+inline constexpr auto owner_grace = 1'000ms;                // C23 looks after 2 s
+inline constexpr std::uint64_t spool_bytes = 64 << 20;      // as full_output_bytes
+inline constexpr auto keeper_limit = 5s;                    // to answer at the start of a node
+inline constexpr std::size_t read_part_bytes = 256 * 1024;  // of a file, at once
 
 // -- scheduler (design 10) --
 inline constexpr std::size_t max_throughput = 100;

@@ -123,8 +123,8 @@ std::error_code kept_processes::end_record(const std::string& id) {
   return ec;
 }
 
-std::error_code kept_processes::put_receipt(receipt what,
-                                            std::chrono::system_clock::time_point now) {
+std::error_code kept_processes::put_receipt(receipt what, std::chrono::system_clock::time_point now,
+                                            bool keep_record) {
   mask_secrets(what);
   auto json = receipt_json(what);
   const auto size = json.size();
@@ -132,7 +132,7 @@ std::error_code kept_processes::put_receipt(receipt what,
   forget(kind::record, id);
   if (const auto ec = write(kind::receipt, id, std::move(json))) return ec;
   prune_sometimes(size, now);
-  return end_record(id);
+  return keep_record ? std::error_code{} : end_record(id);
 }
 
 void kept_processes::prune_sometimes(std::size_t bytes, std::chrono::system_clock::time_point now) {

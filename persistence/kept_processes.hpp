@@ -38,9 +38,10 @@ class kept_processes {
   std::error_code put_record(process_record what);
   /// It leaves nothing behind.
   std::error_code drop_record(const std::string& id);
-  /// It is finished: the receipt, then the end of the record. As long as the receipt is not on disk
-  /// the record stays there.
-  std::error_code put_receipt(receipt what, std::chrono::system_clock::time_point now);
+  /// It is finished: the receipt, then the end of the record, unless `keep_record`. As long as the
+  /// receipt is not on disk the record stays there.
+  std::error_code put_receipt(receipt what, std::chrono::system_clock::time_point now,
+                              bool keep_record = false);
 
   found_ids find(const std::string& session, std::string_view id);
 

@@ -66,14 +66,18 @@ std::error_code output_file::finish() {
 }
 
 std::error_code output_file::put(std::string_view text) {
-  const auto masked = assignments_ ? text::redact_assignments(text) : text::redact(text);
+  const auto masked = form_ == output_form::raw ? text::redact_same_length(text, assignments_)
+                      : assignments_            ? text::redact_assignments(text)
+                                                : text::redact(text);
   const auto room = limit_ - written_;
   if (masked.size() <= room) {
     written_ += masked.size();
     return file_->append(masked);
   }
   full_ = true;
-  const auto fits = text::boundary_at_or_before(masked, static_cast<std::size_t>(room));
+  const auto fits = form_ == output_form::raw
+                        ? static_cast<std::size_t>(room)
+                        : text::boundary_at_or_before(masked, static_cast<std::size_t>(room));
   auto ec = file_->append(std::string_view{masked}.substr(0, fits));
   written_ += fits;
   if (ec) return ec;
@@ -81,8 +85,8 @@ std::error_code output_file::put(std::string_view text) {
                        " bytes are kept] ...\n");
 }
 
-std::unique_ptr<output_file> output_directory::create(const std::string& id, bool assignments,
-                                                      std::string& problem) {
+std::unique_ptr<output_file> output_directory::create(const std::string& id, output_form form,
+                                                      bool assignments, std::string& problem) {
   if (auto ec = files_.make_private_directory(path_)) {
     problem = describe("keep output in", path_, ec);
     return nullptr;
@@ -93,12 +97,33 @@ std::unique_ptr<output_file> output_directory::create(const std::string& id, boo
     const auto path =
         path_ + "/" + id + (n == 0 ? std::string{} : "-" + std::to_string(n)) + std::string{suffix};
     if (auto file = files_.create_new(path, ec)) {
-      return std::make_unique<output_file>(std::move(file), path, limits_.file_bytes, assignments);
+      return std::make_unique<output_file>(std::move(file), path, limits_.file_bytes, form,
+                                           assignments);
     }
     if (ec.value() != EEXIST) break;
   }
   problem = describe("create", path_ + "/" + id + std::string{suffix}, ec);
   return nullptr;
+}
+
+std::unique_ptr<output_file> output_directory::reopen(const std::string& path, bool assignments,
+                                                      std::string& problem) {
+  std::error_code ec = std::make_error_code(std::errc::no_such_file_or_directory);
+  const auto slash = path.rfind('/');
+  if (slash == path.npos || path.substr(0, slash) != path_ ||
+      !is_output_name(path.substr(slash + 1))) {
+    problem = path + " is not in " + path_;
+    return nullptr;
+  }
+  std::uint64_t size = 0;
+  files_.read_range(path, 0, 0, size, ec);  // also refuses what is no regular file
+  auto file = ec ? nullptr : files_.open_append(path, ec);
+  if (!file) {
+    problem = describe("go on with", path, ec);
+    return nullptr;
+  }
+  return std::make_unique<output_file>(std::move(file), path, limits_.file_bytes, output_form::raw,
+                                       assignments, size);
 }
 
 void output_directory::prune(std::chrono::system_clock::time_point now,

@@ -186,8 +186,8 @@ bool process_files::read(kind which, const std::string& id, What& out, std::erro
   return false;
 }
 
-loaded<process_record> process_files::load_records(std::uint32_t slot) {
-  loaded<process_record> result;
+process_files::loaded_records process_files::load_records(std::uint32_t slot) {
+  loaded_records result;
   std::error_code ec;
   const auto names = files_.list(records_, ec);
   if (ec) result.problems.push_back(describe("list", records_, ec));
@@ -199,15 +199,25 @@ loaded<process_record> process_files::load_records(std::uint32_t slot) {
     receipt end;
     if (read(kind::receipt, id, end, ec, result.problems, std::nullopt)) {
       if (same_process(record, end.process)) {
-        if (auto failed = remove(kind::record, id)) {
-          result.problems.push_back(describe("remove", path_of(kind::record, id), failed));
-        }
+        result.ended.push_back(std::move(end));
         continue;
       }
     } else if (ec.value() != ENOENT && ec.value() != EBADMSG) {
       continue;  // how it ended is written there: nobody may say otherwise
     }
     result.found.push_back(std::move(record));
+  }
+  return result;
+}
+
+std::set<std::uint32_t> process_files::nodes() {
+  std::set<std::uint32_t> result;
+  std::error_code ec;
+  for (const auto& name : files_.list(records_, ec)) {
+    if (id_of(name).empty()) continue;
+    process_record record;
+    const auto bytes = files_.read_file(records_ + "/" + name, defaults::state_file_bytes, ec);
+    if (!ec && parse_record(bytes, record)) result.insert(record.node);
   }
   return result;
 }

@@ -69,10 +69,16 @@ class process_files {
   std::error_code write_receipt(receipt what);
   std::error_code remove_record(const std::string& id) { return remove(kind::record, id); }
 
-  /// The records of the node in this slot. One whose process has a receipt already is removed and not
-  /// among them; one whose receipt is there and cannot be read is left for the next time. Damaged and unknown files are set aside, unless they say that they are another
-  /// node's.
-  loaded<process_record> load_records(std::uint32_t slot);
+  /// The records of the node in this slot. One whose process has a receipt already is not among them:
+  /// its receipt is among `ended`, and the record stays until it is removed. One whose receipt is there
+  /// and cannot be read is left for the next time. Damaged and unknown files are set aside, unless they
+  /// say that they are another node's.
+  struct loaded_records : loaded<process_record> {
+    std::vector<receipt> ended;
+  };
+  loaded_records load_records(std::uint32_t slot);
+  /// The slots that records name.
+  std::set<std::uint32_t> nodes();
   /// Newest end first.
   loaded<receipt> load_receipts(const receipt_selection& which);
 

@@ -67,6 +67,7 @@ void each_member(Record& x, Visit& visit) {
   visit("watch_patterns", x.watch_patterns);
   visit("heartbeat_seconds", x.heartbeat_seconds);
   visit("completion_chars", x.completion_chars);
+  visit("full_output_path", x.full_output_path);
 }
 
 template <class Usage, class Visit>
@@ -99,7 +100,7 @@ void each_member_of_receipt(Receipt& x, Visit& visit) {
   visit.object("exit", [&](auto& inner) { each_member_of_exit(x.exit, inner); });
   visit("total_bytes", x.total_bytes);
   visit("output_from", x.output_from);
-  visit("full_output_path", x.full_output_path);
+  visit("full_output_bytes", x.full_output_bytes);
   visit("watch_hits", x.watch_hits);
   visit("held_back", x.held_back);
 }

@@ -48,6 +48,7 @@ struct process_record {
   std::vector<std::string> watch_patterns;
   std::uint32_t heartbeat_seconds = 0;
   std::uint64_t completion_chars = 0;
+  std::string full_output_path;  ///< the file in output/; empty: none yet
 
   friend bool operator==(const process_record&, const process_record&) = default;
 };
@@ -89,7 +90,8 @@ struct receipt {
   /// The last output, raw bytes. Secrets are masked when it is written, without changing its length,
   /// so that cursors stay true.
   std::string output;
-  std::string full_output_path;  ///< empty: there is no such file
+  /// Bytes of it that are in `process.full_output_path`, from the first on.
+  std::uint64_t full_output_bytes = 0;
   std::uint64_t watch_hits = 0;
   std::uint64_t held_back = 0;
 

@@ -228,7 +228,7 @@ TEST_CASE("secrets are masked wherever the parts are cut") {
   std::string whole;
   for (std::size_t part : {std::size_t{1}, std::size_t{7}, std::size_t{64}, text.size()}) {
     std::string problem;
-    auto file = where.create("proc_1", false, problem);
+    auto file = where.create("proc_1", persistence::output_form::text, false, problem);
     REQUIRE(file);
     for (std::size_t at = 0; at < text.size(); at += part) {
       REQUIRE_FALSE(file->write(std::string_view{text}.substr(at, part)));
@@ -255,7 +255,7 @@ TEST_CASE("a name that is taken is never followed or overwritten") {
   fs::create_symlink(dir.path() + "/not there", path + "/proc_1-1.log");
   persistence::output_directory where{persistence::real_files(), path, {1 << 20, 1 << 30, 1h}};
   std::string problem;
-  auto file = where.create("proc_1", false, problem);
+  auto file = where.create("proc_1", persistence::output_form::text, false, problem);
   REQUIRE(file);
   CHECK(file->path() == path + "/proc_1-2.log");
   CHECK(slurp(target) == "precious");
@@ -292,7 +292,7 @@ TEST_CASE("a disk that is full is an error of the file") {
   files.room = 100;
   persistence::output_directory where{files, dir.path(), {1 << 20, 1 << 30, 1h}};
   std::string problem;
-  auto file = where.create("proc_1", false, problem);
+  auto file = where.create("proc_1", persistence::output_form::text, false, problem);
   REQUIRE(file);
   CHECK_FALSE(file->write(std::string(50, 'x') + "\n"));
   CHECK(file->write(std::string(80, 'x') + "\n").value() == ENOSPC);

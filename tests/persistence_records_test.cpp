@@ -190,7 +190,8 @@ TEST_CASE("files as earlier releases wrote them always load") {
   auto end = sample_receipt(2);
   end.process = record;
   end.process.id = "proc_ba9876543210";
-  end.full_output_path = "/state/output/proc_ba9876543210.log";
+  end.process.full_output_path = "/state/output/proc_ba9876543210.log";
+  end.full_output_bytes = 200'011;
   end.ended_at = 1'767'225'660'123'456'789;
   end.output = std::string{
       "caf\xe9\n\x00"

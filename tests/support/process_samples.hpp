@@ -55,7 +55,8 @@ inline persistence::receipt sample_receipt(unsigned n) {
   x.output = "output of " + x.process.id + "\n";
   x.output_from = 200'000;
   x.total_bytes = x.output_from + x.output.size();
-  x.full_output_path = "/state/output/" + x.process.id + ".log";
+  x.process.full_output_path = "/state/output/" + x.process.id + ".log";
+  x.full_output_bytes = 4'711;
   x.watch_hits = 3;
   x.held_back = 9;
   return x;
