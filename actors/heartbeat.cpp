@@ -7,13 +7,16 @@ namespace troupe {
 heartbeat_state::heartbeat_state(heartbeat_actor::pointer self,
                                  std::shared_ptr<backends::io_loop> loop, events_actor events,
                                  process_actor process, event_origin origin,
-                                 heartbeat_schedule::clock::duration period)
+                                 heartbeat_schedule::clock::duration period, std::uint64_t cursor)
     : self_(self),
       loop_(std::move(loop)),
       events_(std::move(events)),
       process_(std::move(process)),
       origin_(std::move(origin)),
-      schedule_(period, heartbeat_schedule::clock::now()) {
+      schedule_(period, heartbeat_schedule::clock::now() -
+                            std::chrono::duration_cast<heartbeat_schedule::clock::duration>(
+                                caf::make_timestamp() - origin_.started_at)),
+      cursor_(cursor) {
   arm();
 }
 

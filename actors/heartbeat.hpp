@@ -46,7 +46,7 @@ class heartbeat_state {
  public:
   heartbeat_state(heartbeat_actor::pointer self, std::shared_ptr<backends::io_loop> loop,
                   events_actor events, process_actor process, event_origin origin,
-                  heartbeat_schedule::clock::duration period);
+                  heartbeat_schedule::clock::duration period, std::uint64_t cursor);
   ~heartbeat_state();
   heartbeat_state(const heartbeat_state&) = delete;
   heartbeat_state& operator=(const heartbeat_state&) = delete;

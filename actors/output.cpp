@@ -72,6 +72,28 @@ std::uint64_t process_output::end() const {
   return kept_from_ + kept_.size();
 }
 
+void process_output::go_on_at(std::uint64_t position) {
+  seen_ = std::clamp(position, begin(), end());
+}
+
+void process_output::restore(std::string bytes, std::uint64_t from) {
+  lease_.reset();
+  kept_ = std::move(bytes);
+  kept_from_ = from;
+  seen_ = end();
+}
+
+void process_output::lose_until(std::uint64_t total) {
+  if (lease_ || total <= end()) return;
+  restore({}, total);
+}
+
+void process_output::note(ring_note what, std::uint64_t value) const {
+  if (!lease_) return;
+  lease_->get().header().notes[static_cast<std::size_t>(what)].store(value,
+                                                                     std::memory_order_relaxed);
+}
+
 process_output::range process_output::take_new() {
   if (!lease_) return {seen_, seen_};
   const auto& ring = lease_->get();
@@ -105,6 +127,15 @@ void process_output::settle(std::uint64_t hold) {
   kept_from_ = ring.begin();
   kept_ = ring.copy(ring.begin(), ring.end());
   lease_.reset();
+}
+
+void process_output::forget_before(std::uint64_t position) {
+  if (lease_ || position <= kept_from_) return;
+  auto cut = static_cast<std::size_t>(std::min(position, end()) - kept_from_);
+  while (cut < kept_.size() && is_continuation(kept_[cut])) ++cut;
+  kept_.erase(0, cut);
+  kept_.shrink_to_fit();
+  kept_from_ += cut;
 }
 
 std::array<std::string_view, 2> process_output::slices(std::uint64_t from, std::uint64_t to) const {
@@ -193,6 +224,23 @@ output_chunk process_output::read(std::uint64_t cursor, output_view view, std::s
     chunk.cursor = cursor + length;
   }
   chunk.finished = final && chunk.cursor == end();
+  return chunk;
+}
+
+output_chunk process_output::chunk_of(std::string raw, std::uint64_t cursor,
+                                      output_view view) const {
+  output_chunk chunk;
+  chunk.total_bytes = end();
+  chunk.dropped_bytes = begin();
+  if (view == output_view::raw) {
+    chunk.cursor = cursor + raw.size();
+    chunk.data = std::move(raw);
+    return chunk;
+  }
+  auto length = complete_prefix(raw);
+  if (length == 0) length = raw.size();
+  chunk.data = redacted(text::text_view(std::string_view{raw}.substr(0, length), true), redaction_);
+  chunk.cursor = cursor + length;
   return chunk;
 }
 

@@ -29,6 +29,15 @@ enum class redaction : std::uint8_t {
 /// Masks secrets in valid UTF-8 text.
 std::string redacted(std::string text, redaction how);
 
+/// What the consumer notes in the ring for the one that comes after it (`ring_header::notes`).
+enum class ring_note : std::uint8_t {
+  watched,     ///< every line that ends before this position was looked at, and told if it matched
+  watch_hits,  ///< matches told
+  watch_over,  ///< 1: watching has ended
+  heartbeat,   ///< everything before this position was told by heartbeats
+  cause,       ///< 1 + `finish_reason` of the first cause of the end
+};
+
 class process_output {
  public:
   /// `retained`: bytes kept for views. `pipe_mode`: drop the noise of shells without a terminal from
@@ -37,6 +46,16 @@ class process_output {
       : retained_(retained), pipe_mode_(pipe_mode), redaction_(how) {}
 
   void attach(std::shared_ptr<backends::arena::lease> lease) { lease_ = std::move(lease); }
+  /// The next `take_new` begins here, or at what is still kept (after a restart of the node).
+  void go_on_at(std::uint64_t position);
+  /// What is left of an output that has ended: `bytes` begin at `from`.
+  void restore(std::string bytes, std::uint64_t from);
+
+  /// The output went on to `total`, but what follows what is kept is gone; nothing is kept then.
+  void lose_until(std::uint64_t total);
+
+  /// Remembers a number in the ring, where it outlives the node.
+  void note(ring_note what, std::uint64_t value) const;
 
   struct range {
     std::uint64_t from = 0;
@@ -50,6 +69,9 @@ class process_output {
   bool trim(std::uint64_t hold = UINT64_MAX);
   /// After the last byte: moves what is kept out of the ring and gives the ring back.
   void settle(std::uint64_t hold = UINT64_MAX);
+
+  /// After `settle`: keeps nothing before this.
+  void forget_before(std::uint64_t position);
 
   std::uint64_t begin() const;  ///< first byte kept = number of bytes dropped
   std::uint64_t end() const;    ///< number of bytes ever printed
@@ -72,6 +94,8 @@ class process_output {
   /// control sequences.
   output_chunk read(std::uint64_t cursor, output_view view, std::size_t max_bytes,
                     bool final) const;
+  /// The same for bytes that were kept elsewhere: `raw` begins at `cursor`, and more follows.
+  output_chunk chunk_of(std::string raw, std::uint64_t cursor, output_view view) const;
   /// The screen of a terminal of this size after everything kept.
   std::string screen(int rows, int cols) const;
   /// The screen as lines.

@@ -14,10 +14,12 @@ redaction redaction_for(const options& opts, const std::string& command) {
   return text::prints_environment(command) ? redaction::assignments : redaction::tokens;
 }
 
-/// Token of the deadline of the process itself; waiters count from 1.
-constexpr std::uint64_t process_deadline = 0;
-
 }  // namespace
+
+redaction redaction_for(const options& opts, const persistence::process_record& record) {
+  if (!opts.redact) return redaction::off;
+  return record.output_assignments ? redaction::assignments : redaction::tokens;
+}
 
 run_status run_status_of(const exit_info& end) {
   switch (end.reason) {
@@ -44,6 +46,8 @@ process_state::process_state(process_actor::pointer self,
       started_at_(caf::make_timestamp()),
       output_(services_->opts->retained_bytes, !request_.pty,
               redaction_for(*services_->opts, request_.command)) {
+  if (request_.owner_death.empty()) request_.owner_death = services_->opts->owner_death;
+  if (request_.owner_death.empty()) request_.owner_death = "keep";
   begin_reports(std::move(patterns));
   if (request_.timeout) arm(process_deadline, *request_.timeout, deadline_timer_);
 }
@@ -61,13 +65,15 @@ process_state::~process_state() {
     compat::anon_send(services_->spill, std::move(gone));
   }
   if (!report_path_.empty()) services_->run_dir->remove(report_path_);
-  services_->backend->release(child_);
+  // One that is kept runs on when its node ends; the next node finds it.
+  if (!(launched_ && !exit_ && outlives_node())) services_->backend->release(child_);
 }
 
 process_actor::behavior_type process_state::make_behavior() {
   return {
       [this](loop_event& event) { std::visit([this](const auto& what) { on(what); }, event.what); },
       [this](launch_order& order) { on_launch(std::move(order)); },
+      [this](adopt_atom) { on_adopt(); },
       [this](deadline_atom, std::uint64_t token) { on_deadline(token); },
       [this](port_atom, std::uint64_t token) { on_port_open(token); },
       [this](start_atom, const caller&) { return on_start(); },
@@ -160,7 +166,7 @@ void process_state::on(const backends::exit_status& status) {
                                status.major_faults,
                                status.voluntary_switches,
                                status.involuntary_switches};
-  } else {
+  } else if (!cause_) {
     end.reason = finish_reason::lost;
   }
   exit_ = std::move(end);
@@ -169,8 +175,14 @@ void process_state::on(const backends::exit_status& status) {
 }
 
 void process_state::on(const loop_event::drained& event) {
+  if (takeover_) {
+    takeover_->holders = event.holders;
+    return;
+  }
   take_output();
-  output_.settle(held_from());
+  auto hold = held_from();
+  if (archive_ && !archive_->over) hold = std::min(hold, archive_->written);
+  output_.settle(hold);
   if (exit_) exit_->descendants.assign(event.holders.begin(), event.holders.end());
   take_report();
   report_end();
@@ -272,9 +284,11 @@ void process_state::on(const loop_event::kill_done& event) {
 // -- output ---------------------------------------------------------------------------------------
 
 void process_state::take_output() {
+  if (takeover_) return;
   const auto fresh = output_.take_new();
   if (fresh.to > fresh.from) {
     const auto pieces = output_.slices(fresh.from, fresh.to);
+    auto position = fresh.from;
     for (const auto piece : pieces) {
       if (piece.empty()) continue;
       if (auto* run = waiters_.run.get()) {
@@ -288,7 +302,8 @@ void process_state::take_output() {
         }
         feed_run(run->scratch);
       }
-      if (reports_ && reports_->matcher) reports_->matcher->feed(piece);
+      if (reports_ && reports_->matcher) watch(piece, position);
+      position += piece.size();
       for (std::size_t i = 0; i < waiters_.waits.size();) {
         auto* until = waiters_.waits[i].until.get();
         auto match = until != nullptr ? until->feed(piece) : std::nullopt;
@@ -315,6 +330,10 @@ void process_state::report_end() {
   // The registry takes the process out of the running set (and, before that, whatever must be
   // durable is), then its completion is journalled; only then anybody is told (design 3.2).
   count_end();
+  finish_archive([this] { keep_receipt([this] { tell_registry(); }); });
+}
+
+void process_state::tell_registry() {
   compat::request(self_, services_->registry, finished_atom_v, request_.id, *exit_, output_.end())
       .then([this] { finish_reports(); }, [this](const caf::error&) { finish_reports(); });
 }

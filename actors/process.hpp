@@ -3,8 +3,8 @@
 // registry. The state class holds named handlers; `make_behavior` is a thin table.
 //
 // Files: process_start.cpp (from the environment to the child), process.cpp (life), process_wait.cpp (who waits for what), process_view.cpp (what is shown),
-// process_act.cpp (kill, signal, stdin, ownership), process_spill.cpp (output for the result and for
-// the disk), process_events.cpp (what is told unasked).
+// process_keep.cpp (what outlives the node), process_act.cpp (kill, signal, stdin, ownership), process_spill.cpp (output for the result and for
+// the disk), process_archive.cpp (all of it, in the background), process_events.cpp (what is told unasked).
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,10 @@
 #include "troupe/actors/loop_event.hpp"
 #include "troupe/actors/metrics.hpp"
 #include "troupe/actors/output.hpp"
+#include "troupe/actors/recovery.hpp"
 #include "troupe/actors/run_directory.hpp"
 #include "troupe/actors/spill.hpp"
+#include "troupe/actors/store.hpp"
 #include "troupe/actors/waiters.hpp"
 #include "troupe/actors/watch_matcher.hpp"
 #include "troupe/actors/watcher.hpp"
@@ -41,7 +43,30 @@ struct process_reports {
   watcher_actor watcher;
   heartbeat_actor heartbeat;
   bool batch_under_way = false;
-  watch_summary watched;
+  /// Every line that ends before this position was fed to the matcher.
+  std::uint64_t lines_to = 0;
+};
+
+/// The whole output of a background process, in a file.
+struct output_archive {
+  std::string path;           ///< empty: not known yet
+  std::uint64_t sent = 0;     ///< handed to the writer up to here
+  std::uint64_t written = 0;  ///< in the file up to here; bytes behind it may not be given up
+  std::size_t unanswered = 0;
+  bool over = false;       ///< full, or it failed: nothing more is written
+  bool open = false;       ///< the writer has it
+  bool closing = false;    ///< the last part is on its way
+  bool finishing = false;  ///< the output is over
+  std::function<void()> then;
+};
+
+/// Going on with a process of an earlier life.
+struct takeover {
+  past_process what;
+  std::uint64_t at = 0;  ///< next byte of the spool to be looked at
+  std::string kept;      ///< the end of an output that is over
+  /// `drained` came before everything was caught up with.
+  std::optional<std::vector<int>> holders;
 };
 
 /// What all processes of a node share. The registry owns loop and backend; processes end before
@@ -58,6 +83,10 @@ struct process_services {
   registry_internal_actor registry;
   events_actor events;
   spill_actor spill;
+  store_actor store;  ///< null: nothing outlives the node
+  std::uint32_t slot = 0;
+  std::string boot_id;
+  bool has_keeper = false;
   std::shared_ptr<const metrics> numbers;
   /// Names of children, unique per backend.
   backends::child_id next_child() const {
@@ -65,6 +94,11 @@ struct process_services {
   }
   mutable std::atomic<backends::child_id> last_child{0};
 };
+
+/// Token of the deadline of the process itself; waiters count from 1.
+inline constexpr std::uint64_t process_deadline = 0;
+
+redaction redaction_for(const options& opts, const persistence::process_record& record);
 
 /// How a foreground command ended for its caller.
 run_status run_status_of(const exit_info& end);
@@ -76,6 +110,12 @@ class process_state {
   process_state(process_actor::pointer self, std::shared_ptr<const process_services> services,
                 spawn_request request, caller owner,
                 std::shared_ptr<const watch_patterns> patterns);
+  /// One of an earlier life. It goes on with `adopt_atom`.
+  process_state(process_actor::pointer self, std::shared_ptr<const process_services> services,
+                past_process past, std::shared_ptr<const watch_patterns> patterns);
+  /// One that has ended in an earlier life, or was forgotten since: what its receipt says.
+  process_state(process_actor::pointer self, std::shared_ptr<const process_services> services,
+                past_result past);
   ~process_state();
   process_state(const process_state&) = delete;
   process_state& operator=(const process_state&) = delete;
@@ -93,6 +133,21 @@ class process_state {
   void report_lost();
   void leave_environment();
 
+  // -- what outlives the node (process_keep.cpp) --
+  void on_adopt();
+  void begin_catch_up();
+  void begin_spool();
+  void next_spool_part();
+  void take_spooled(const std::string& bytes);
+  void end_catch_up();
+  void end_lost();
+  bool outlives_node() const;
+  persistence::process_record record() const;
+  void keep_record(std::function<void()> then);
+  void keep_receipt(std::function<void()> then);
+  void drop_record();
+  void warn(const std::string& text) const;
+
   // -- life (process.cpp) --
   void on(const loop_event::advanced&);
   void on(const backends::start_info& info);
@@ -107,6 +162,7 @@ class process_state {
   void on(const loop_event::described& event);
   void take_output();
   void report_end();
+  void tell_registry();
   void settle_everything();
   void leave_if_done();
   caf::error gone() const;
@@ -143,6 +199,19 @@ class process_state {
   void lose_spill(spill_feed& feed, const caf::error& error);
   void answer_with_file(std::unique_ptr<run_wait> run, run_result result);
 
+  // -- the whole output of a background process (process_archive.cpp) --
+  void feed_archive();
+  void send_archive(std::string bytes, bool last, std::function<void()> then);
+  void go_on_archiving();
+  void finish_archive(std::function<void()> then);
+  void finish_archiving();
+  bool archived(std::uint64_t cursor) const;
+  void read_archive(std::uint64_t cursor, output_view view, std::size_t max_bytes,
+                    std::function<void(output_chunk)> then);
+  caf::result<output_chunk> follow_archive(const follow_options& what);
+  caf::result<poll_result> poll_archive(const caller& who, const poll_options& what);
+  caf::result<log_result> log_archive(const caller& who, const log_options& what);
+
   // -- showing (process_view.cpp) --
   process_summary summary(std::size_t preview_chars) const;
   caf::result<poll_result> on_poll(const caller& who, const poll_options& what);
@@ -155,6 +224,8 @@ class process_state {
   void begin_heartbeat();
   void promise_completion();
   void send_matches();
+  void watch(std::string_view piece, std::uint64_t position);
+  void note_watched() const;
   void on_watched(const watch_summary& watched);
   void finish_reports();
   void close_heartbeat();
@@ -217,6 +288,15 @@ class process_state {
   std::uint64_t deadline_timer_ = 0;
   waiters waiters_;
   bool kill_under_way_ = false;
+
+  std::uint64_t start_ticks_ = 0;
+  bool recorded_ = false;  ///< there is (or will be) a record of it on disk
+  bool detached_ = false;  ///< found again by its identity only
+  bool retained_ = false;  ///< known by its receipt only
+  bool untold_ = false;    ///< its completion was never journalled
+  std::unique_ptr<output_archive> archive_;
+  std::unique_ptr<takeover> takeover_;  ///< until it is caught up with
+  watch_summary watched_;
   std::size_t open_answers_ = 0;  ///< results that wait for their file
   std::chrono::steady_clock::time_point kill_began_;
 

@@ -22,7 +22,10 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
 }
 
 void process_state::begin_kill(finish_reason reason, std::string source, const kill_options& what) {
-  if (!exit_ && !cause_) cause_ = cause{reason, std::move(source)};
+  if (!exit_ && !cause_) {
+    cause_ = cause{reason, std::move(source)};
+    output_.note(ring_note::cause, 1 + static_cast<std::uint64_t>(reason));
+  }
   if (std::exchange(request_.hold_output, false)) make_room();  // nobody may read on any more
   if (!launched_) {
     if (!exit_) end_unstarted();
@@ -115,6 +118,7 @@ caf::result<process_summary> process_state::on_handoff(std::string session, std:
   handoff_note_ = std::move(note);
   request_.notify = true;
   hand_over_reports();
+  if (recorded_) keep_record({});
   return summary(services_->opts->list_preview_chars);
 }
 

@@ -20,7 +20,7 @@ void process_state::begin_reports(std::shared_ptr<const watch_patterns> patterns
     reports_ = std::make_unique<process_reports>();
     reports_->matcher = std::make_unique<watch_matcher>(std::move(patterns));
     reports_->watcher = self_->spawn<watcher_actor::stateful_impl<watcher_state>>(
-        services_->opts, services_->events, origin());
+        services_->opts, services_->events, origin(), watched_);
   }
   if (request_.notify && !request_.foreground) promise_completion();
 }
@@ -30,7 +30,10 @@ void process_state::begin_heartbeat() {
   if (!reports_) reports_ = std::make_unique<process_reports>();
   reports_->heartbeat = self_->spawn<heartbeat_actor::stateful_impl<heartbeat_state>>(
       services_->loop, services_->events, caf::actor_cast<process_actor>(self_), origin(),
-      heartbeat_schedule::period_of(request_.heartbeat_seconds, services_->opts->heartbeat_min));
+      heartbeat_schedule::period_of(request_.heartbeat_seconds, services_->opts->heartbeat_min),
+      takeover_ && takeover_->what.child
+          ? takeover_->what.child->notes[static_cast<std::size_t>(ring_note::heartbeat)]
+          : 0);
 }
 
 void process_state::promise_completion() {
@@ -42,7 +45,8 @@ void process_state::promise_completion() {
 
 void process_state::send_matches() {
   // One batch at a time: however much matches, it is one message and a bounded one.
-  if (reports_->batch_under_way || !reports_->matcher || !reports_->matcher->has_batch()) return;
+  if (reports_->batch_under_way || !reports_->matcher) return;
+  if (!reports_->matcher->has_batch()) return note_watched();
   reports_->batch_under_way = true;
   auto batch = reports_->matcher->take();
   batch.lines = text::redact(redacted(std::move(batch.lines), output_.how()));
@@ -54,12 +58,32 @@ void process_state::send_matches() {
 
 void process_state::on_watched(const watch_summary& watched) {
   reports_->batch_under_way = false;
-  reports_->watched = watched;
-  if (!watched.disabled) return send_matches();
+  watched_ = watched;
+  output_.note(ring_note::watch_hits, watched.delivered);
+  if (!watched.disabled) {
+    send_matches();
+    return note_watched();
+  }
+  output_.note(ring_note::watch_over, 1);
   reports_->matcher.reset();
   if (request_.notify || ending_reported_) return;
   request_.notify = true;
   promise_completion();
+  if (recorded_) keep_record({});
+}
+
+void process_state::watch(std::string_view piece, std::uint64_t position) {
+  reports_->matcher->feed(piece);
+  if (const auto end = piece.rfind('\n'); end != piece.npos) {
+    reports_->lines_to = position + end + 1;
+  }
+}
+
+/// A node that comes after this one looks at the lines from here on; what is on its way to the
+/// watcher is not told yet.
+void process_state::note_watched() const {
+  if (reports_->batch_under_way || !reports_->matcher || reports_->matcher->has_batch()) return;
+  output_.note(ring_note::watched, reports_->lines_to);
 }
 
 // -- the end --------------------------------------------------------------------------------------
@@ -76,7 +100,7 @@ void process_state::finish_reports() {
   compat::request(self_, reports_->watcher, close_atom_v)
       .then(
           [this](const watch_summary& watched) {
-            reports_->watched = watched;
+            watched_ = watched;
             if (watched.disabled) request_.notify = true;
             compat::anon_send_exit(std::exchange(reports_->watcher, nullptr),
                                    caf::exit_reason::user_shutdown);
@@ -102,6 +126,7 @@ void process_state::tell_end() {
     if (promised_) {
       compat::send(self_, services_->events, promise_atom_v, request_.id, std::string{});
     }
+    drop_record();
     return settle_everything();
   }
   publish_completion(owner_waits());
@@ -116,11 +141,12 @@ void process_state::publish_completion(bool consumed) {
   auto tail = output_.tail(request_.completion_chars, true);
   x.output = output_.how() == redaction::off ? text::redact(tail.text) : std::move(tail.text);
   x.output_cut = tail.cut_chars;
-  if (reports_) x.held_back = reports_->watched.held_back;
+  x.held_back = watched_.held_back;
   const auto done = [this, consumed] {
     // Whoever waited may have left meanwhile: then it has to be told after all.
     if (consumed && !owner_waits()) return publish_completion(false);
     completion_open_ = !consumed;
+    drop_record();
     settle_everything();
   };
   compat::request(self_, services_->events, publish_atom_v, std::move(x), consumed)
@@ -150,6 +176,10 @@ void process_state::hand_over_reports() {
 
 heartbeat_text process_state::on_heartbeat(std::uint64_t cursor) const {
   heartbeat_text result;
+  if (takeover_) {  // not caught up with yet: nothing new at the moment
+    result.cursor = cursor;
+    return result;
+  }
   result.finished = exit_.has_value();
   if (result.finished) return result;
   auto chunk = output_.read(cursor, output_view::text, services_->opts->retained_bytes, false);
@@ -157,6 +187,7 @@ heartbeat_text process_state::on_heartbeat(std::uint64_t cursor) const {
   result.text = text::redact(tail.text);
   result.left_out = tail.cut_chars + chunk.gap;
   result.cursor = chunk.cursor;
+  output_.note(ring_note::heartbeat, chunk.cursor);
   return result;
 }
 

@@ -1,5 +1,6 @@
 // The output of a foreground command: head and tail for its result and, when that has to leave
 // something out, all of it to the spill actor.
+#include <algorithm>
 #include <utility>
 
 #include "troupe/actors/process.hpp"
@@ -42,7 +43,7 @@ void process_state::push_spill(const std::shared_ptr<spill_feed>& feed) {
   ++feed->unanswered;
   compat::request_within(self_, defaults::spill_limit, services_->spill, next_spill(*feed))
       .then(
-          [this, feed](const std::string&, bool full) {
+          [this, feed](const std::string&, std::uint64_t, bool full) {
             --feed->unanswered;
             feed->over = feed->over || full;
             go_on(feed);
@@ -63,7 +64,10 @@ void process_state::go_on(const std::shared_ptr<spill_feed>& feed) {
 void process_state::make_room() {
   const auto* run = waiters_.run.get();
   if (run != nullptr && run->spill && run->spill->behind()) return;
-  if (output_.trim(held_from())) services_->backend->resume(child_);
+  feed_archive();
+  auto hold = held_from();
+  if (archive_ && !archive_->over) hold = std::min(hold, archive_->written);
+  if (output_.trim(hold)) services_->backend->resume(child_);
 }
 
 void process_state::lose_spill(spill_feed& feed, const caf::error& error) {
@@ -91,7 +95,7 @@ void process_state::answer_with_file(std::unique_ptr<run_wait> run, run_result r
   auto shared = std::make_shared<run_result>(std::move(result));
   compat::request_within(self_, defaults::spill_limit, services_->spill, std::move(job))
       .then(
-          [feed, shared, answer](std::string& path, bool) mutable {
+          [feed, shared, answer](std::string& path, std::uint64_t, bool) mutable {
             if (!feed->failed) shared->full_output_path = std::move(path);
             answer(*shared);
           },

@@ -28,6 +28,8 @@ void process_state::on_launch(launch_order order) {
     fail_start(std::move(*order.failure));
     return;
   }
+  order.spec.on_owner_death =
+      outlives_node() ? backends::owner_death::keep : backends::owner_death::end;
   services_->backend->start(
       child_, std::move(order.spec),
       make_actor_sink(loop_listener_actor{caf::actor_cast<process_actor>(self_)}));
@@ -35,14 +37,21 @@ void process_state::on_launch(launch_order order) {
 
 void process_state::on(const backends::start_info& info) {
   pid_ = info.pid;
-  status_ = process_status::running;
+  start_ticks_ = info.start_ticks;
+  if (!exit_) status_ = process_status::running;
   output_.attach(info.output);
+  if (takeover_) {
+    begin_heartbeat();
+    return begin_catch_up();
+  }
   compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
   services_->numbers->started(caf::make_timestamp() - started_at_);
   begin_heartbeat();
-  for (auto& promise : std::exchange(waiters_.starts, {})) {
-    promise.deliver(start_result{request_.id, pid_, std::nullopt});
-  }
+  keep_record([this] {
+    for (auto& promise : std::exchange(waiters_.starts, {})) {
+      promise.deliver(start_result{request_.id, pid_, std::nullopt});
+    }
+  });
   if (cause_) return;  // a kill came before the start was known; the ladder is on its way
   if (!request_.stdin_data.empty() || request_.stdin_close) {
     services_->backend->write(child_, 0, std::exchange(request_.stdin_data, {}),

@@ -24,11 +24,13 @@ process_summary process_state::summary(std::size_t preview_chars) const {
   }
   result.notify = request_.notify;
   result.watch_patterns = request_.watch_patterns;
-  if (reports_) result.watch_hits = reports_->watched.delivered;
+  result.watch_hits = watched_.delivered;
   result.heartbeat_seconds = request_.heartbeat_seconds;
   result.persist_on_release = request_.persist_on_release;
   result.foreground = request_.foreground;
   result.pty = request_.pty;
+  result.detached = detached_;
+  result.retained = retained_;
   result.handoff_note = handoff_note_;
   return result;
 }
@@ -49,6 +51,9 @@ caf::result<poll_result> process_state::on_poll(const caller& who, const poll_op
     waiters_.describes.emplace(token, describe_wait{promise, what, who});
     services_->backend->describe(child_, token);
     return promise;
+  }
+  if (what.cursor && what.view != output_view::screen && archived(*what.cursor)) {
+    return poll_archive(who, what);
   }
   if (finished()) consumed_by(who);
   auto result = make_poll_result(what);
@@ -82,6 +87,10 @@ caf::result<log_result> process_state::on_log(const caller& who, const log_optio
   if (what.view == output_view::screen && !request_.pty) {
     return make_error(errc::bad_state,
                       "view: " + request_.id + " has no screen: it was started without a PTY");
+  }
+  // The last lines are in memory; others may be older than that.
+  if ((what.offset || !what.search.empty()) && what.view != output_view::screen && archived(0)) {
+    return log_archive(who, what);
   }
   auto result = what.view == output_view::screen
                     ? output_.screen_log(request_.rows, request_.cols)

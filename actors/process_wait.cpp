@@ -179,6 +179,7 @@ caf::result<output_chunk> process_state::on_follow(const caller& who, follow_opt
   // Asking for what follows a cursor says that what came before has arrived.
   followed_to_ = std::max(followed_to_, std::min(what.cursor, output_.seen()));
   if (request_.hold_output) make_room();
+  if (archived(what.cursor)) return follow_archive(what);
   auto chunk = output_.read(what.cursor, what.view, what.max_bytes, finished());
   if (!chunk.data.empty() || chunk.finished || chunk.gap > 0) return chunk;
   if (waiters_.count() >= defaults::waiters_per_process) return too_many_waiters();
@@ -281,6 +282,8 @@ void process_state::leave_foreground() {
   promise_completion();
   disarm(deadline_timer_);
   compat::send(self_, services_->registry, detach_atom_v, request_.id);
+  if (outlives_node()) services_->backend->set_owner_death(child_, backends::owner_death::keep);
+  if (pid_ != 0) keep_record({});
   answer_run(run_status::yielded);
 }
 

@@ -39,6 +39,10 @@ caf::error check(const spawn_request& request) {
   if (request.pty && (request.rows == 0 || request.cols == 0)) {
     return bad("rows, cols", "must be at least 1");
   }
+  if (!request.owner_death.empty() && request.owner_death != "keep" &&
+      request.owner_death != "end") {
+    return bad("owner_death", "must be keep or end, not " + request.owner_death);
+  }
   if (request.timeout && *request.timeout <= caf::timespan::zero()) {
     return bad("timeout", "must be positive");
   }
@@ -51,7 +55,7 @@ registry_state::registry_state(registry_internal_actor::pointer self,
                                std::shared_ptr<const options> opts,
                                std::shared_ptr<backends::io_loop> loop,
                                std::shared_ptr<backends::backend> backend, events_actor events,
-                               std::shared_ptr<const metrics> numbers)
+                               std::shared_ptr<const metrics> numbers, kept_state kept)
     : self_(self), opts_(std::move(opts)) {
   services_ = std::make_shared<process_services>();
   services_->opts = opts_;
@@ -63,10 +67,16 @@ registry_state::registry_state(registry_internal_actor::pointer self,
   services_->spill = self_->spawn<spill_actor::stateful_impl<spill_state>, caf::detached>(
       opts_, &persistence::real_files());
   services_->numbers = std::move(numbers);
+  services_->store = std::move(kept.store);
+  services_->slot = kept.slot;
+  services_->boot_id = std::move(kept.boot_id);
+  services_->has_keeper = kept.has_keeper;
+  services_->last_child = kept.plan.next_child;
   services_->registry = caf::actor_cast<registry_internal_actor>(self_);
   std::error_code ignored;
   services_->default_cwd = std::filesystem::current_path(ignored).string();
   if (services_->default_cwd.empty()) services_->default_cwd = "/";
+  take_over(std::move(kept.plan));
 }
 
 registry_state::~registry_state() {
@@ -145,6 +155,7 @@ registry_internal_actor::behavior_type registry_state::make_behavior() {
       },
       [this](detach_atom, const std::string& id) { on_background(id); },
       [this](lost_atom, const std::string& id) { on_lost(id); },
+      [this](warn_atom, const std::string& text) { on_warning(text); },
       [this](retention_atom) { on_retention(); },
       [this](const environment_retired& what) { on_environment_retired(what); },
       [this](shutdown_atom, caf::timespan grace) { return on_shutdown(grace); },
@@ -226,12 +237,11 @@ caf::expected<registry_state::admitted> registry_state::admit(const caller& who,
   fresh.started = backends::io_loop::clock::now();
   fresh.number = next_number_++;
   const auto id = request.id;
-  fresh.handle = self_->spawn<process_actor::stateful_impl<process_state>>(
-      std::shared_ptr<const process_services>{services_}, request, who, std::move(patterns));
-  // Supervision: attached to the short-lived side, as a message (design 10).
-  caf::actor_cast<caf::actor>(fresh.handle)->attach_functor([id, registry = services_->registry] {
-    compat::anon_send(registry, lost_atom_v, id);
-  });
+  fresh.keep = (request.owner_death.empty() ? opts_->owner_death : request.owner_death) != "end";
+  fresh.handle = supervised(
+      self_->spawn<process_actor::stateful_impl<process_state>>(
+          std::shared_ptr<const process_services>{services_}, request, who, std::move(patterns)),
+      id);
   ++running_;
   ++running_of_[fresh.session];
   const auto it = processes_.emplace(id, std::move(fresh)).first;
@@ -276,38 +286,70 @@ void registry_state::on_environment_retired(const environment_retired& what) {
 
 // -- one process ----------------------------------------------------------------------------------
 
-caf::expected<registry_state::table::iterator> registry_state::find(const caller& who,
-                                                                    std::string_view id) {
+std::vector<registry_state::table::iterator> registry_state::matches(const caller& who,
+                                                                     std::string_view id) {
   const auto visible = [&](const table::value_type& row) {
     return row.second.session == who.session;
   };
-  if (const auto it = processes_.find(id); it != processes_.end() && visible(*it)) return it;
+  std::vector<table::iterator> found;
+  if (const auto it = processes_.find(id); it != processes_.end() && visible(*it)) return {it};
   std::string prefix{id};
   if (!prefix.starts_with("proc_")) prefix = "proc_" + prefix;
-  auto found = processes_.end();
-  if (prefix.size() >= std::string_view{"proc_"}.size() + shortest_prefix) {
-    for (auto it = processes_.lower_bound(prefix);
-         it != processes_.end() && it->first.starts_with(prefix); ++it) {
-      if (!visible(*it)) continue;
-      if (found != processes_.end()) {
-        found = processes_.end();
-        break;
-      }
-      found = it;
-    }
-  }
-  if (found == processes_.end()) {
-    return make_error(errc::not_found, "No process with ID " + std::string{id});
+  if (prefix.size() < std::string_view{"proc_"}.size() + shortest_prefix) return found;
+  for (auto it = processes_.lower_bound(prefix);
+       it != processes_.end() && it->first.starts_with(prefix) && found.size() < 2; ++it) {
+    if (visible(*it)) found.push_back(it);
   }
   return found;
+}
+
+caf::expected<registry_state::table::iterator> registry_state::find(const caller& who,
+                                                                    std::string_view id) {
+  const auto found = matches(who, id);
+  if (found.size() != 1) {
+    return make_error(errc::not_found, "No process with ID " + std::string{id});
+  }
+  return found.front();
+}
+
+/// Hands an answer on.
+template <class Result, class Promise>
+auto answer_to(Promise promise) {
+  if constexpr (std::is_void_v<Result>) {
+    return [promise]() mutable { promise.deliver(); };
+  } else {
+    return [promise](Result& result) mutable { promise.deliver(std::move(result)); };
+  }
 }
 
 template <class Result, class Atom, class... Args>
 caf::result<Result> registry_state::pass_on(Atom atom, const caller& who, const std::string& id,
                                             Args&&... args) {
   auto it = find(who, id);
+  // Receipts count too: a prefix must be unique among both.
+  if (services_->store && (!it || (*it)->first != id)) {
+    return pass_on_past<Result>(atom, who, id, std::forward<Args>(args)...);
+  }
   if (!it) return it.error();
   return compat::delegate(self_, (*it)->second.handle, atom, who, std::forward<Args>(args)...);
+}
+
+template <class Result, class Atom, class... Args>
+caf::result<Result> registry_state::pass_on_past(Atom atom, const caller& who,
+                                                 const std::string& id, Args&&... args) {
+  auto promise = self_->template make_response_promise<Result>();
+  compat::request(self_, services_->store, find_atom_v, who.session, id)
+      .then(
+          [this, promise, atom, who, id, ... args = std::decay_t<Args>(std::forward<Args>(args))](
+              const found_receipts& found) mutable {
+            auto process = revive(who, id, found);
+            if (!process) return promise.deliver(process.error());
+            compat::request(self_, *process, atom, who, std::move(args)...)
+                .then(answer_to<Result>(promise),
+                      [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+          },
+          [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+  return promise;
 }
 
 caf::result<process_summary> registry_state::on_handoff(const caller& who, const std::string& id,

@@ -3,7 +3,7 @@
 // it is about. It supervises all processes and never does their work.
 //
 // Files: registry.cpp (requests about one process, life of the table), registry_many.cpp (requests
-// about many processes).
+// about many processes), registry_past.cpp (processes of earlier lives).
 #pragma once
 
 #include <deque>
@@ -23,12 +23,21 @@
 
 namespace troupe {
 
+/// What a registry has of a state directory; empty without one.
+struct kept_state {
+  store_actor store;
+  std::uint32_t slot = 0;
+  std::string boot_id;
+  bool has_keeper = false;
+  recovery_plan plan;
+};
+
 class registry_state {
  public:
   registry_state(registry_internal_actor::pointer self, std::shared_ptr<const options> opts,
                  std::shared_ptr<backends::io_loop> loop,
                  std::shared_ptr<backends::backend> backend, events_actor events,
-                 std::shared_ptr<const metrics> numbers);
+                 std::shared_ptr<const metrics> numbers, kept_state kept);
   ~registry_state();
   registry_state(const registry_state&) = delete;
   registry_state& operator=(const registry_state&) = delete;
@@ -44,6 +53,7 @@ class registry_state {
     bool foreground = false;
     bool finished = false;
     bool persist_on_release = false;
+    bool keep = false;  ///< outlives this node
     backends::io_loop::clock::time_point started;
     backends::io_loop::clock::time_point ended;
     std::uint64_t number = 0;  ///< order of starts
@@ -70,12 +80,26 @@ class registry_state {
   caf::result<wait_many_result> on_wait_many(const caller& who, wait_many_options what);
   caf::result<process_summary> on_handoff(const caller& who, const std::string& id,
                                           std::string session, std::string note);
+  /// Those in memory that an id or prefix may mean, at most two.
+  std::vector<table::iterator> matches(const caller& who, std::string_view id);
   caf::expected<table::iterator> find(const caller& who, std::string_view id);
+
+  // -- earlier lives (registry_past.cpp) --
+  void take_over(recovery_plan plan);
+  void add_running(past_process past);
+  table::iterator add_finished(past_result past, bool adopt);
+  process_actor supervised(process_actor process, const std::string& id);
+  template <class Result, class Atom, class... Args>
+  caf::result<Result> pass_on_past(Atom atom, const caller& who, const std::string& id,
+                                   Args&&... args);
+  caf::expected<process_actor> revive(const caller& who, const std::string& id,
+                                      const found_receipts& found);
 
   // -- the table --
   void on_finished(const std::string& id, const exit_info& end, std::uint64_t output_bytes);
   void on_background(const std::string& id);
   void on_lost(const std::string& id);
+  void on_warning(const std::string& text);
   void on_retention();
   void on_environment_retired(const environment_retired& what);
   void forget(table::iterator it);

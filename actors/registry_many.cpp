@@ -199,7 +199,12 @@ caf::result<kill_all_result> registry_state::on_shutdown(caf::timespan grace) {
   kill.grace = grace;
   kill.source = "shutdown";
   // Finished ones too: what they left running goes with them.
-  return kill_selected([](const table::value_type&) { return true; }, std::move(kill));
+  return kill_selected(
+      [this](const table::value_type& row) {
+        return row.second.finished || !row.second.keep || row.second.foreground ||
+               !services_->has_keeper;
+      },
+      std::move(kill));
 }
 
 caf::result<bool> registry_state::on_active(const caller& who, caf::timespan max_age) const {

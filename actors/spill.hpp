@@ -9,6 +9,7 @@
 
 #include <caf/typed_event_based_actor.hpp>
 
+#include "troupe/actors/output.hpp"
 #include "troupe/config/options.hpp"
 #include "troupe/messages/interfaces.hpp"
 #include "troupe/persistence/output_files.hpp"
@@ -22,6 +23,23 @@ struct spill_job {
   bool assignments = false;
   bool last = false;     ///< nothing follows; the file is closed
   bool discard = false;  ///< nobody wants it any more; the file is removed
+  /// `text` is bytes as they came, from `position` of the output on; they keep their positions in the
+  /// file. `path`: of a file that an earlier life of the node began.
+  bool raw = false;
+  std::uint64_t position = 0;
+  std::string path;
+};
+
+/// Lines of an output of which the beginning is in a file and the rest in memory.
+struct archive_query {
+  std::string path;
+  std::uint64_t archived = 0;  ///< bytes of the file that count
+  std::string rest;            ///< what follows them
+  log_options options;
+  std::size_t max_bytes = 0;
+  bool pipe_mode = true;
+  redaction how = redaction::tokens;
+  bool final = false;
 };
 
 /// The feeding side, part of what a foreground wait holds.
@@ -51,9 +69,12 @@ class spill_state {
   static constexpr const char* name = "troupe.spill";
 
  private:
-  caf::result<std::string, bool> on_job(spill_job& job);
+  caf::result<std::string, std::uint64_t, bool> on_job(spill_job& job);
+  caf::result<log_result> on_query(archive_query& query) const;
   void prune();
 
+  persistence::file_system& files_;
+  std::string state_dir_;
   persistence::output_directory directory_;
   /// By process; null: it failed, and what still comes is thrown away.
   std::map<std::string, std::unique_ptr<persistence::output_file>> open_;

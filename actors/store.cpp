@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <initializer_list>
+#include <charconv>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -39,16 +40,12 @@ persistence::receipt_limits limits_of(const options& opts) {
   return {opts.receipts_kept, opts.receipt_retention, opts.receipts_bytes};
 }
 
-/// `<state_dir>/<one of these>/<name>`, and nothing that leads elsewhere.
-bool is_below(const std::string& state_dir, std::initializer_list<std::string_view> folders,
-              std::string_view path) {
-  if (!path.starts_with(state_dir + "/")) return false;
-  path.remove_prefix(state_dir.size() + 1);
-  const auto slash = path.find('/');
-  if (slash == path.npos) return false;
-  const auto name = path.substr(slash + 1);
-  return std::find(folders.begin(), folders.end(), path.substr(0, slash)) != folders.end() &&
-         !name.empty() && name != "." && name != ".." &&
+/// `<state_dir>/<folder>/<name>`, and nothing that leads elsewhere.
+bool is_in(const std::string& state_dir, const std::string& folder, std::string_view path) {
+  const auto head = state_dir + "/" + folder + "/";
+  if (!path.starts_with(head)) return false;
+  const auto name = path.substr(head.size());
+  return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view{"/\0", 2}) == name.npos;
 }
 
@@ -65,6 +62,7 @@ void load_processes(open_journal& result, persistence::file_system& files, const
   const auto now = system_clock::now();
   kept.prune(limits_of(opts), now);
   auto records = kept.load_records(result.slot);
+  result.ended = std::move(records.ended);
   const auto after = now - opts.finished_retention;
   auto receipts = kept.load_receipts({duration_cast<nanoseconds>(after.time_since_epoch()).count(),
                                       opts.finished_per_session, defaults::receipts_loaded_bytes});
@@ -74,37 +72,72 @@ void load_processes(open_journal& result, persistence::file_system& files, const
   result.problems.insert(result.problems.end(), receipts.problems.begin(), receipts.problems.end());
 }
 
-}  // namespace
+/// Slots in which an earlier life left processes.
+std::set<int> slots_with_work(persistence::file_system& files, const options& opts) {
+  std::set<int> result;
+  std::error_code ec;
+  for (const auto& name : files.list(opts.state_dir, ec)) {
+    constexpr std::string_view head = "keeper-";
+    int slot = 0;
+    if (!name.starts_with(head)) continue;
+    const auto end = name.data() + name.size();
+    const auto number = std::from_chars(name.data() + head.size(), end, slot);
+    if (number.ec != std::errc{} || number.ptr != end) continue;
+    const auto dir = opts.state_dir + "/" + name;
+    const auto entries = files.list(dir, ec);
+    const bool lives = std::find(entries.begin(), entries.end(), "keeper.sock") != entries.end();
+    if (lives || !files.list(dir + "/left", ec).empty()) result.insert(slot);
+  }
+  persistence::process_files kept{files, opts.state_dir, false};
+  for (const auto node : kept.nodes()) result.insert(static_cast<int>(node));
+  return result;
+}
 
-open_journal open_event_journal(persistence::file_system& files, const options& opts) {
+/// Null lock without an error: somebody else has the slot.
+open_journal open_slot(persistence::file_system& files, const options& opts, int n) {
   open_journal result;
-  const auto parent = opts.state_dir + "/events";
-  for (int n = 0; n < most_nodes; ++n) {
-    const auto dir = parent + "/node-" + std::to_string(n);
-    if (auto ec = files.make_directories(dir)) {
-      result.error = persistence::describe("create", dir, ec);
-      return result;
-    }
-    std::error_code ec;
-    result.lock = files.try_lock(dir + "/lock", ec);
-    if (ec) {
-      result.error = persistence::describe("lock", dir + "/lock", ec);
-      return result;
-    }
-    if (!result.lock) continue;
-    result.slot = static_cast<std::uint32_t>(n);
-    result.files = std::make_unique<persistence::journal>(files, dir, opts.journal_segment_bytes);
-    ec = result.files->open(
-        [&](persistence::journal_record record) { result.records.push_back(std::move(record)); });
-    if (ec) {
-      result.error = persistence::describe("read", dir, ec);
-    } else {
-      load_processes(result, files, opts);
-    }
+  const auto dir = opts.state_dir + "/events/node-" + std::to_string(n);
+  if (auto ec = files.make_directories(dir)) {
+    result.error = persistence::describe("create", dir, ec);
     return result;
   }
-  result.error = "every journal below " + parent + " belongs to a live node";
+  std::error_code ec;
+  result.lock = files.try_lock(dir + "/lock", ec);
+  if (ec) result.error = persistence::describe("lock", dir + "/lock", ec);
+  if (!result.lock) return result;
+  result.slot = static_cast<std::uint32_t>(n);
+  result.files = std::make_unique<persistence::journal>(files, dir, opts.journal_segment_bytes);
+  ec = result.files->open(
+      [&](persistence::journal_record record) { result.records.push_back(std::move(record)); });
+  if (ec) {
+    result.error = persistence::describe("read", dir, ec);
+  } else {
+    load_processes(result, files, opts);
+  }
   return result;
+}
+
+}  // namespace
+
+std::string keeper_folder(std::uint32_t slot) {
+  return "keeper-" + std::to_string(slot);
+}
+
+open_journal open_event_journal(persistence::file_system& files, const options& opts) {
+  // A node goes on where an earlier one stopped; a program that runs one command keeps out of that.
+  const auto left = slots_with_work(files, opts);
+  std::vector<int> order;
+  if (!opts.one_shot) order.assign(left.begin(), left.end());
+  for (int n = 0; n < most_nodes; ++n) {
+    if (!left.contains(n)) order.push_back(n);
+  }
+  for (const int n : order) {
+    auto result = open_slot(files, opts, n);
+    if (result.lock || !result.error.empty()) return result;
+  }
+  open_journal none;
+  none.error = "every journal below " + opts.state_dir + "/events belongs to a live node";
+  return none;
 }
 
 store_state::store_state(store_actor::pointer self, std::shared_ptr<const options> opts,
@@ -202,7 +235,8 @@ caf::result<void> store_state::on_drop(const std::string& id) {
 }
 
 caf::result<void> store_state::on_receipt(const stored_receipt& what) {
-  return done(processes_.put_receipt(*what.what, std::chrono::system_clock::now()));
+  return done(
+      processes_.put_receipt(*what.what, std::chrono::system_clock::now(), what.keep_record));
 }
 
 /// An answer of success, on disk or not.
@@ -229,7 +263,8 @@ caf::result<found_receipts> store_state::on_find(const std::string& session,
 
 caf::result<file_part> store_state::on_read(const std::string& path, std::uint64_t offset,
                                             std::uint64_t size) {
-  if (!is_below(opts_->state_dir, {"spool", "output"}, path)) {
+  const auto spool = keeper_folder(journal_->slot) + "/spool";
+  if (!is_in(opts_->state_dir, "output", path) && !is_in(opts_->state_dir, spool, path)) {
     return make_error(errc::bad_argument, "path: is no output below " + opts_->state_dir);
   }
   file_part part;
@@ -242,8 +277,8 @@ caf::result<file_part> store_state::on_read(const std::string& path, std::uint64
 }
 
 caf::result<void> store_state::on_discard(const std::string& path) {
-  if (!is_below(opts_->state_dir, {"spool", "left"}, path)) {
-    return make_error(errc::bad_argument, "path: is no file of a keeper below " + opts_->state_dir);
+  if (!is_in(opts_->state_dir, keeper_folder(journal_->slot) + "/spool", path)) {
+    return make_error(errc::bad_argument, "path: is no spool of our keeper");
   }
   const auto ec = files_->unlink(path);
   if (ec && ec.value() != ENOENT) {

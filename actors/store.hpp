@@ -32,6 +32,8 @@ struct stored_record {
 /// A process that is finished. Likewise.
 struct stored_receipt {
   std::shared_ptr<const persistence::receipt> what;
+  /// There is something to tell yet: the record stays until `drop_atom`.
+  bool keep_record = false;
 };
 
 /// Receipts of one session, on disk or still in memory.
@@ -76,6 +78,8 @@ struct open_journal {
   std::unique_ptr<persistence::process_files> process_files;
   /// Records of this slot: what ran when the node that had it ended.
   std::vector<persistence::process_record> processes;
+  /// Receipts of processes of this slot whose records are still there: their completions may be missing.
+  std::vector<persistence::receipt> ended;
   /// Receipts of all sessions that ended less than `finished_retention` ago, newest first, at most
   /// `finished_per_session` each. All others can be found with `find_atom`.
   std::vector<persistence::receipt> receipts;
@@ -84,6 +88,9 @@ struct open_journal {
   /// Why nothing can be kept; empty: all is well.
   std::string error;
 };
+
+/// Where the keeper of a slot has its files, below the state directory.
+std::string keeper_folder(std::uint32_t slot);
 
 open_journal open_event_journal(persistence::file_system& files, const options& opts);
 

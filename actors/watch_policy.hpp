@@ -28,6 +28,12 @@ class watch_policy {
 
   explicit watch_policy(limits what) : limits_(what) {}
 
+  /// Goes on after a restart of the node.
+  void restore(std::uint64_t hits, bool disabled) {
+    hits_ = hits;
+    disabled_ = disabled;
+  }
+
   /// `lines` matched. After `deliver`, `delivered` or `refused` must follow.
   verdict match(std::uint64_t lines, watch_clock::time_point now);
   /// It was told, all but `cut` lines. True: that was the last one, watching ends.

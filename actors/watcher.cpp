@@ -14,11 +14,13 @@ event event_origin::make(event_kind kind) const {
 }
 
 watcher_state::watcher_state(watcher_actor::pointer self, std::shared_ptr<const options> opts,
-                             events_actor events, event_origin origin)
+                             events_actor events, event_origin origin, watch_summary before)
     : self_(self),
       events_(std::move(events)),
       origin_(std::move(origin)),
-      policy_({opts->watch_cooldown, opts->watch_strikes, opts->watch_hits_max}) {}
+      policy_({opts->watch_cooldown, opts->watch_strikes, opts->watch_hits_max}) {
+  policy_.restore(before.delivered, before.disabled);
+}
 
 watcher_actor::behavior_type watcher_state::make_behavior() {
   return {

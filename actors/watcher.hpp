@@ -28,7 +28,7 @@ struct event_origin {
 class watcher_state {
  public:
   watcher_state(watcher_actor::pointer self, std::shared_ptr<const options> opts,
-                events_actor events, event_origin origin);
+                events_actor events, event_origin origin, watch_summary before);
 
   watcher_actor::behavior_type make_behavior();
 

@@ -125,6 +125,9 @@ void check(const options& o) {
   }
   if (o.retained_bytes >= o.ring_bytes) fail("retained_bytes", "must be less than ring_bytes");
   if (o.launcher_threads == 0) fail("launcher_threads", "must be at least 1");
+  if (!o.owner_death.empty() && o.owner_death != "keep" && o.owner_death != "end") {
+    fail("owner_death", "must be \"keep\" or \"end\", not \"" + o.owner_death + "\"");
+  }
   if (o.sudo_password.find('\n') != o.sudo_password.npos) {
     fail("sudo_password", "must be one line");
   }

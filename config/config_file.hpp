@@ -40,6 +40,11 @@ void each_option(Options& o, Visit&& visit) {
   visit("foreground_timeout", o.foreground_timeout);
   visit("foreground_timeout_max", o.foreground_timeout_max);
   visit("state_dir", o.state_dir);
+  visit("keeper", o.keeper);
+  visit("keeper_program", o.keeper_program);
+  visit("owner_death", o.owner_death);
+  visit("owner_grace", o.owner_grace);
+  visit("spool_bytes", o.spool_bytes);
   visit("sync_always", o.sync_always);
   visit("sync_delay", o.sync_delay);
   visit("watch_cooldown", o.watch_cooldown);

@@ -78,6 +78,22 @@ struct options {
   // events
   /// Where everything is kept (docs/state.md); empty: nothing outlives the node.
   std::string state_dir;
+  /// Start children through a keeper, which outlives this program (docs/keeper.md); needs a
+  /// `state_dir`. The programs of this project do.
+  bool keeper = false;
+  /// Its program; empty: `troupe-keeper` beside this one.
+  std::string keeper_program;
+  /// What becomes of processes that do not say it themselves when this program dies or ends: "keep"
+  /// or "end"; empty: "keep", or what the program chooses. Only a keeper can keep them, and end them
+  /// after a SIGKILL.
+  std::string owner_death;
+  /// This program runs one command and ends: it begins with nothing of earlier lives. Set by the
+  /// program.
+  bool one_shot = false;
+  /// A new program may come within this time before `end` is carried out.
+  std::chrono::milliseconds owner_grace = defaults::owner_grace;
+  /// Output that a keeper writes to the disk per process while nobody takes it; then it is dropped.
+  std::uint64_t spool_bytes = defaults::spool_bytes;
   /// Every answer waits for the disk.
   bool sync_always = false;
   std::chrono::milliseconds sync_delay = defaults::sync_delay;

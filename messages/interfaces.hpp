@@ -101,22 +101,25 @@ using store_actor = caf::typed_actor<
     caf::result<void>(record_atom, stored_record),
     // It is gone and leaves nothing behind. No error if there is no record.
     caf::result<void>(drop_atom, std::string),
-    // A process is finished: writes the receipt, then removes the record, then answers.
+    // A process is finished: writes the receipt, then removes the record (unless it is to stay), then
+    // answers.
     caf::result<void>(receipt_atom, stored_receipt),
     // The receipts that a session means by an id or a prefix of one. Finding none is no error.
     caf::result<found_receipts>(find_atom, std::string, std::string),
-    // At most so many bytes of a file in spool/ or output/ below the state directory, from an offset.
+    // At most so many bytes of a file in output/ or in the spool of our keeper, from an offset.
     caf::result<file_part>(read_atom, std::string, std::uint64_t, std::uint64_t),
-    // Removes a file in spool/ or left/ below the state directory. No error if there is none.
+    // Removes a spool of our keeper. No error if there is none.
     caf::result<void>(discard_atom, std::string),
     // Who hears, from now on, that files cannot be written, and that they can again.
     caf::result<void>(listen_atom, store_listener_actor)>;
 
 /// Writes the whole output of foreground commands whose results had to be cut. Detached.
 using spill_actor = caf::typed_actor<
-    // The next part. Answers with the path of the file, and whether it is full, when the kernel has
-    // it; after an error there is no file.
-    caf::result<std::string, bool>(spill_job)>;
+    // The next part. Answers with the path of the file, how many bytes of the output are in it, and
+    // whether it is full, when the kernel has it; after an error there is no file.
+    caf::result<std::string, std::uint64_t, bool>(spill_job),
+    // Lines of an output that is partly in a file.
+    caf::result<log_result>(archive_query)>;
 
 /// One per process with watch patterns: decides which matches are told (behaviour 4).
 using watcher_actor = caf::typed_actor<
@@ -147,6 +150,8 @@ using registry_internal_actor = registry_actor::extend<
     caf::result<void>(environment_retired),
     // A process actor is gone without having finished (a bug; the process counts as lost).
     caf::result<void>(lost_atom, std::string),
+    // The state directory is in trouble, or out of it.
+    caf::result<void>(warn_atom, std::string),
     // The next finished process may have reached the end of its retention.
     caf::result<void>(retention_atom),
     // Starts nothing any more, ends every process by policy within the grace given, and answers
@@ -174,6 +179,8 @@ using process_actor = caf::typed_actor<
     caf::result<void>(loop_event),
     // What the command has become; the child is started. Never leaves the process.
     caf::result<void>(launch_order),
+    // It was there in an earlier life of the node: go on with it.
+    caf::result<void>(adopt_atom),
     // A timer of a waiter (or, with id 0, of the process itself) fired.
     caf::result<void>(deadline_atom, std::uint64_t),
     // The port that the waiter with this token asked for accepts connections.

@@ -161,6 +161,9 @@ struct spawn_request {
   /// Lose nothing to a slow reader: bytes are kept until `follow` has given them out, and when the
   /// buffer is full the process waits. Without a follower it stops at a full buffer.
   bool hold_output = false;
+  /// What becomes of it when the node dies or ends: "keep" or "end"; empty: as the node's options
+  /// say. A foreground command is always ended.
+  std::string owner_death;
 
   friend bool operator==(const spawn_request&, const spawn_request&) = default;
 };
@@ -177,7 +180,7 @@ bool inspect(Inspector& f, spawn_request& x) {
       f.field("heartbeat_seconds", x.heartbeat_seconds),
       f.field("persist_on_release", x.persist_on_release), f.field("pipefail", x.pipefail),
       f.field("completion_chars", x.completion_chars), f.field("watch_plain", x.watch_plain),
-      f.field("hold_output", x.hold_output));
+      f.field("hold_output", x.hold_output), f.field("owner_death", x.owner_death));
 }
 
 /// Why nothing was started: the stage, the errno and a text that names the thing.

@@ -30,6 +30,7 @@ struct sync_job;
 
 /// Output on its way to a file (defined in actors/spill.hpp). Likewise.
 struct spill_job;
+struct archive_query;
 
 /// What the store keeps of processes, and parts of files (defined in actors/store.hpp). Likewise.
 struct stored_record;
@@ -166,6 +167,10 @@ CAF_ADD_ATOM(troupe, troupe, discard_atom)
 CAF_ADD_ATOM(troupe, troupe, warn_atom)
 CAF_ADD_ATOM(troupe, troupe, listen_atom)
 
+// Going on after a restart.
+CAF_ADD_TYPE_ID(troupe, (troupe::archive_query))
+CAF_ADD_ATOM(troupe, troupe, adopt_atom)
+
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::loop_event)
@@ -175,6 +180,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::command_left)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::environment_retired)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::sync_job)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::spill_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::archive_query)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stored_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stored_receipt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::found_receipts)
