@@ -37,6 +37,15 @@ void add_config(CLI::App* cmd, program_settings& program) {
                   "Options of the node (default: ~/.config/troupe/troupe.conf, if there is one)");
 }
 
+void add_owner_death(CLI::App* cmd, program_settings& program, const std::string& standard) {
+  cmd->add_option(
+         "--owner-death", program.owner_death,
+         "What becomes of processes when this program dies or ends: keep or end (default: " +
+             standard + ", or what troupe.conf says)")
+      ->envname("TROUPE_OWNER_DEATH")
+      ->check(CLI::IsMember({"keep", "end"}));
+}
+
 /// Blocked variables that the configuration lets pass. Also finds what is wrong with it.
 std::vector<std::string> passing_variables(const program_settings& program) {
   troupe::node_config config;
@@ -51,6 +60,7 @@ std::vector<std::string> passing_variables(const program_settings& program) {
 CLI::App* add_mcp(CLI::App& app, mcp_arguments& args) {
   auto* cmd = app.add_subcommand("mcp", "Serve the Model Context Protocol on stdin and stdout");
   add_config(cmd, args.program);
+  add_owner_death(cmd, args.program, "end");
   cmd->add_option("--session", args.session, "The session that owns what the client starts")
       ->capture_default_str();
   cmd->add_option("--log-file", args.log_file, "Write the log here instead of to stderr");
@@ -63,13 +73,16 @@ CLI::App* add_mcp(CLI::App& app, mcp_arguments& args) {
   cmd->footer(
       "For an agent's configuration:\n"
       R"(  {"mcpServers": {"troupe": {"command": "/path/to/troupe", "args": ["mcp"]}}})"
-      "\nEnds, with everything it started, when stdin ends or on SIGTERM.");
+      "\nEnds when stdin ends or on SIGTERM, with everything it started unless that is kept: a "
+      "later\n"
+      "`troupe mcp` on the same state directory finds kept processes and all results again.");
   return cmd;
 }
 
 CLI::App* add_run(CLI::App& app, run_arguments& args) {
   auto* cmd = app.add_subcommand("run", "Run one command and exit with its code");
   add_config(cmd, args.program);
+  add_owner_death(cmd, args.program, "end");
   cmd->add_option("--timeout", args.timeout_seconds, "End it after this many seconds (exit 124)")
       ->check(CLI::PositiveNumber);
   cmd->add_option("--workdir", args.workdir, "Working directory");
@@ -93,6 +106,7 @@ CLI::App* add_demo(CLI::App& app) {
 CLI::App* add_node(CLI::App& app, node_arguments& args) {
   auto* cmd = app.add_subcommand("node", "Let other processes use this node, over mutual TLS");
   add_config(cmd, args.program);
+  add_owner_death(cmd, args.program, "keep");
   cmd->add_option("--listen", args.listen, "ADDRESS:PORT; port 0 lets the system choose one")
       ->required();
   cmd->add_option("--cert", args.cert, "Our certificate and its chain (PEM)")->required();
@@ -102,7 +116,9 @@ CLI::App* add_node(CLI::App& app, node_arguments& args) {
   cmd->footer(
       "Prints one line on stdout when it accepts connections: `listening on ADDRESS:PORT`.\n"
       "Every host with a certificate of the authority may run commands as this user.\n"
-      "Ends, with everything it started, on SIGTERM, SIGINT or SIGHUP.");
+      "Ends on SIGTERM, SIGINT or SIGHUP. Processes go on, and the next node finds them, unless "
+      "they\n"
+      "were started to be ended with it.");
   return cmd;
 }
 

@@ -15,6 +15,8 @@ namespace troupe::cli {
 struct program_settings {
   /// Empty: the usual place (config/config_file.hpp).
   std::string config_file;
+  /// "keep" or "end"; empty: the default of the subcommand.
+  std::string owner_death;
   /// Variables that are closed to children.
   std::vector<std::string> removed_variables;
 };

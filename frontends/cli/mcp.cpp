@@ -11,8 +11,8 @@
 
 #include "troupe/config/config_file.hpp"
 #include "troupe/config/node_config.hpp"
-#include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
+#include "troupe/frontends/cli/outlive.hpp"
 #include "troupe/frontends/cli/signals.hpp"
 #include "troupe/frontends/mcp/server.hpp"
 
@@ -50,11 +50,8 @@ int run_mcp(const mcp_arguments& args, const core_factory& make_core) {
     config.read(args.program.config_file);
     take_secrets(config.troupe_options, args.program.removed_variables);
     config.troupe_options.warn = [logger](const std::string& text) { logger->warn("{}", text); };
-    config.troupe_options.adopt_orphans = true;
-    std::string problem;
-    auto& state_dir = config.troupe_options.state_dir;
-    if (state_dir.empty()) state_dir = usable_state_dir(problem);
-    if (!problem.empty()) logger->warn("{}; events do not outlive this program", problem);
+    const auto problem = let_work_outlive(config.troupe_options, args.program, "end");
+    if (!problem.empty()) logger->warn("{}; nothing outlives this program", problem);
     caf::actor_system system{config};
     const auto node = make_core(system, config.troupe_options);
     for (const auto& loss : node->losses()) logger->warn("event journal: {}", loss);

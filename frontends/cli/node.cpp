@@ -20,9 +20,9 @@
 
 #include "troupe/config/config_file.hpp"
 #include "troupe/config/node_config.hpp"
-#include "troupe/config/state_dir.hpp"
 #include "troupe/frontends/cli/commands.hpp"
 #include "troupe/frontends/cli/listen_address.hpp"
+#include "troupe/frontends/cli/outlive.hpp"
 #include "troupe/frontends/cli/registry_gate.hpp"
 #include "troupe/frontends/cli/signals.hpp"
 #include "troupe/frontends/cli/tls_files.hpp"
@@ -43,7 +43,6 @@ void configure(node_config& config, const program_settings& program, const tls_p
   config.set("caf.openssl.certificate", files.cert);
   config.set("caf.openssl.key", files.key);
   config.set("caf.openssl.cafile", files.ca);
-  config.troupe_options.adopt_orphans = true;
   config.troupe_options.warn = [](const std::string& text) {
     std::fprintf(stderr, "troupe node: %s\n", text.c_str());
   };
@@ -71,10 +70,10 @@ int serve(const program_settings& program, const listen_address& address, const 
   signal_pipe signals{SIGTERM, SIGINT, SIGHUP};
   node_config config;
   configure(config, program, files.copies());
-  std::string problem;
-  auto& state_dir = config.troupe_options.state_dir;
-  if (state_dir.empty()) state_dir = usable_state_dir(problem);
-  if (!problem.empty()) std::fprintf(stderr, "troupe node: %s\n", problem.c_str());
+  const auto problem = let_work_outlive(config.troupe_options, program, "keep");
+  if (!problem.empty()) {
+    std::fprintf(stderr, "troupe node: %s; nothing outlives this program\n", problem.c_str());
+  }
   caf::actor_system system{config};
   const auto node = make_core(system, config.troupe_options);
   for (const auto& loss : node->losses()) {

@@ -13,6 +13,7 @@
 #include "troupe/config/node_config.hpp"
 #include "troupe/frontends/cli/blocking_client.hpp"
 #include "troupe/frontends/cli/commands.hpp"
+#include "troupe/frontends/cli/outlive.hpp"
 #include "troupe/frontends/cli/signals.hpp"
 #include "troupe/text/quote.hpp"
 
@@ -109,11 +110,13 @@ int run_command(const run_arguments& args, const core_factory& make_core) try {
   node_config config;
   config.read(args.program.config_file);
   take_secrets(config.troupe_options, args.program.removed_variables);
-  config.troupe_options.adopt_orphans = true;
+  // Without a state directory it runs all the same; then a SIGKILL leaves the command running.
+  static_cast<void>(let_work_outlive(config.troupe_options, args.program, "end"));
+  config.troupe_options.one_shot = true;
   caf::actor_system system{config};
   const auto node = make_core(system, config.troupe_options);
   caller who;
-  who.session = "run";
+  who.session = "default";  // where `troupe mcp` looks
   who.turn = "run";
   blocking_client client{system, node->registry(), who};
   auto request = request_of(args);
