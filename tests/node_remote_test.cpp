@@ -19,6 +19,7 @@
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/support/program.hpp"
+#include "troupe/tests/support/temporary_dir.hpp"
 
 namespace {
 
@@ -80,7 +81,8 @@ const certificates& files() {
 std::vector<std::string> node_command(const std::string& listen, const std::string& cert,
                                       const std::string& key, const std::string& ca) {
   return {TROUPE_BIN_DIR "/troupe", "node",  "--listen",        listen, "--cert",
-          files().path(cert),       "--key", files().path(key), "--ca", files().path(ca)};
+          files().path(cert),       "--key", files().path(key), "--ca", files().path(ca),
+          "--owner-death",          "end"};
 }
 
 /// A node on a port of its own.
@@ -88,6 +90,7 @@ class node {
  public:
   explicit node(const std::string& address = "127.0.0.1")
       : address_{address},
+        home_{memory_.path()},
         program_{node_command(address + ":0", "node.pem", "node.key", "ca.pem")} {
     const auto ready = program_.line_with("listening on ");
     port_ = ready.substr(ready.rfind(':') + 1);
@@ -116,7 +119,14 @@ class node {
   }
 
  private:
+  /// Sets TROUPE_HOME for the program; nothing of an earlier node is to be found.
+  struct own_home {
+    explicit own_home(const std::string& dir) { ::setenv("TROUPE_HOME", dir.c_str(), 1); }
+  };
+
   std::string address_;
+  troupe::testing::temporary_dir memory_;
+  own_home home_;
   program program_;
   std::string port_;
 };

@@ -213,9 +213,11 @@ TEST_CASE("how many receipts are kept, how long and how many bytes are options")
 
 TEST_CASE("output below the state directory is read in parts, and nothing else is") {
   store_fixture f;
-  for (const char* folder : {"output", "spool", "left", "other"}) {
-    fs::create_directory(f.dir + "/" + folder);
+  // The fixture has the first slot.
+  for (const char* folder : {"output", "keeper-0/spool", "keeper-1/spool", "other"}) {
+    fs::create_directories(f.dir + "/" + folder);
   }
+  const auto spool = f.dir + "/keeper-0/spool/x.raw";
   const auto path = f.dir + "/output/" + process_id(1) + ".log";
   spit(path, "0123456789");
   const auto [part, code] = f.read(path, 4, 3);
@@ -225,20 +227,22 @@ TEST_CASE("output below the state directory is read in parts, and nothing else i
   CHECK(f.read(path, 8, 100).first.data == "89");
   CHECK(f.read(path, 10, 100).first.data.empty());
   CHECK(f.read(path, UINT64_MAX, UINT64_MAX).first.file_bytes == 10);
-  spit(f.dir + "/spool/x.raw", "raw");
-  CHECK(f.read(f.dir + "/spool/x.raw", 0, 100).first.data == "raw");
+  spit(spool, "raw");
+  spit(f.dir + "/keeper-1/spool/x.raw", "raw");
+  CHECK(f.read(spool, 0, 100).first.data == "raw");
   CHECK(f.read(f.dir + "/output/missing", 0, 1).second == errc::not_found);
   fs::create_symlink("/etc/passwd", f.dir + "/output/link");
   CHECK(f.read(f.dir + "/output/link", 0, 1).second == errc::internal);
   spit(f.dir + "/other/x", "x");
-  for (const std::string bad : {"/etc/passwd", "output/x", "/other/x", "/output", "/output/",
-                                "/output/../other/x", "/output/.."}) {
+  for (const std::string bad :
+       {"/etc/passwd", "output/x", "/other/x", "/output", "/output/", "/output/../other/x",
+        "/output/..", "/keeper-1/spool/x.raw", "/keeper-0/x.raw"}) {
     CAPTURE(bad);
     CHECK(f.read(f.dir + bad, 0, 1).second == errc::bad_argument);
     CHECK(f.read(bad, 0, 1).second == errc::bad_argument);
   }
   CHECK(f.tell(discard_atom_v, path) == errc::bad_argument);
-  CHECK(f.tell(discard_atom_v, f.dir + "/spool/x.raw") == errc::none);
-  CHECK(f.tell(discard_atom_v, f.dir + "/spool/x.raw") == errc::none);
-  CHECK_FALSE(fs::exists(f.dir + "/spool/x.raw"));
+  CHECK(f.tell(discard_atom_v, spool) == errc::none);
+  CHECK(f.tell(discard_atom_v, spool) == errc::none);
+  CHECK_FALSE(fs::exists(spool));
 }

@@ -174,4 +174,15 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
   return true;
 }
 
+std::vector<int> keepers_of(const std::string& state_dir) {
+  std::vector<int> result;
+  each_process([&](int pid, const std::string&) {
+    const auto command = slurp("/proc/" + std::to_string(pid) + "/cmdline");
+    if (command.find("troupe-keeper") != command.npos && command.find(state_dir) != command.npos) {
+      result.push_back(pid);
+    }
+  });
+  return result;
+}
+
 }  // namespace troupe::testing

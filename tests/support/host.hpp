@@ -79,6 +79,9 @@ class host {
 /// Pids whose environment carries `TROUPE_PROCESS=<id>`; zombies do not count.
 std::vector<int> alive_with_marker(const std::string& id);
 
+/// Keepers that work for a state directory.
+std::vector<int> keepers_of(const std::string& state_dir);
+
 /// Number of zombie children of this process.
 int zombie_children();
 
