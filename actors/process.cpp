@@ -330,7 +330,12 @@ void process_state::report_end() {
   // The registry takes the process out of the running set (and, before that, whatever must be
   // durable is), then its completion is journalled; only then anybody is told (design 3.2).
   count_end();
-  finish_archive([this] { keep_receipt([this] { tell_registry(); }); });
+  finish_archive([this] {
+    keep_receipt([this] {
+      drop_left();
+      tell_registry();
+    });
+  });
 }
 
 void process_state::tell_registry() {

@@ -10,7 +10,8 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
     return make_error(errc::bad_argument,
                       "signal: there is no signal " + std::to_string(what.signal));
   }
-  if (exit_ && exit_->failure) return make_kill_result(kill_status::already_exited, {});
+  // Nothing of it can live any more, or nobody could tell.
+  if (exit_ && (exit_->failure || !has_child_)) return make_kill_result(kill_status::already_exited, {});
   if (waiters_.count() >= defaults::waiters_per_process) {
     return make_error(errc::limit_reached, "too many requests wait on this process");
   }
@@ -22,6 +23,7 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
 }
 
 void process_state::begin_kill(finish_reason reason, std::string source, const kill_options& what) {
+  if (!has_child_) return;  // it has ended; whoever waits is answered when that is told
   if (!exit_ && !cause_) {
     cause_ = cause{reason, std::move(source)};
     output_.note(ring_note::cause, 1 + static_cast<std::uint64_t>(reason));

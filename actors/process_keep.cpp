@@ -51,6 +51,7 @@ process_state::process_state(process_actor::pointer self,
               redaction_for(*services_->opts, past.record)),
       start_ticks_(past.record.start_ticks),
       recorded_(true),
+      has_child_(past.detached || (past.child && !past.child->left)),
       detached_(past.detached) {
   takeover_ = std::make_unique<takeover>();
   takeover_->what = std::move(past);
@@ -89,6 +90,7 @@ process_state::process_state(process_actor::pointer self,
       ending_reported_(true),
       exit_(exit_of(past.receipt->exit)),
       recorded_(past.untold),
+      has_child_(false),
       retained_(true),
       untold_(past.untold) {
   output_.restore(past.receipt->output, past.receipt->output_from);
@@ -227,7 +229,12 @@ void process_state::end_catch_up() {
   auto past = std::exchange(takeover_, nullptr);
   const auto& child = past->what.child;
   if (child && !child->spool_path.empty()) {
-    compat::send(self_, services_->store, discard_atom_v, child->spool_path);
+    // What is known from files only stays there until the receipt is written.
+    if (child->left) {
+      left_spool_ = child->spool_path;
+    } else {
+      compat::send(self_, services_->store, discard_atom_v, child->spool_path);
+    }
   }
   if (child && child->left) {
     auto& kept = past->kept;
@@ -308,6 +315,15 @@ void process_state::keep_receipt(std::function<void()> then) {
   stored_receipt one{std::move(x), request_.notify || reports_ != nullptr};
   compat::request(self_, services_->store, receipt_atom_v, std::move(one))
       .then([then] { then(); }, [then](const caf::error&) { then(); });
+}
+
+/// The receipt says everything: what else there was of one that ended while nobody was there may go.
+void process_state::drop_left() {
+  if (has_child_) return;
+  services_->backend->release(child_);
+  if (!left_spool_.empty()) {
+    compat::send(self_, services_->store, discard_atom_v, std::exchange(left_spool_, {}));
+  }
 }
 
 void process_state::drop_record() {

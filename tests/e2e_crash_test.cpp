@@ -252,3 +252,76 @@ TEST_CASE("without a keeper the children of a dead node are found by identity") 
   CHECK(eventually([&] { return !alive(pid); }));
   next.quit();
 }
+
+TEST_CASE("a node with results of earlier lives ends at once") {
+  life_place where;
+  const auto id = fresh_id();
+  {
+    life first{where};
+    first.start(id, "keep", "-", "true");
+    first.ask("wait " + id, "ended");
+    first.quit();
+  }
+  life second{where};
+  CHECK(second.ask("kill " + id, "killed") == id + " exited 0 0");
+  const auto begin = std::chrono::steady_clock::now();
+  second.quit();
+  CHECK(std::chrono::steady_clock::now() - begin < 4s);  // the limit of a shutdown is 5 s
+}
+
+TEST_CASE("a keeper whose directory is gone does not stay for its results") {
+  auto where = std::make_unique<life_place>();
+  const auto state = where->state();
+  {
+    life node{*where};
+    node.start(fresh_id(), "keep", "-", "sleep 0.2; echo late");
+    node.kill_it();
+  }
+  where.reset();
+  CHECK(eventually([&] { return keepers_of(state).empty(); }));
+}
+
+TEST_CASE("a pid that belongs to somebody else by now is neither shown as running nor signalled") {
+  // A pid namespace, so that the next pid can be chosen: the dead process and a stranger get the same.
+  life_place where;
+  where.kind = "direct";
+  const auto id = fresh_id();
+  const std::string script = R"(
+    exec 2>&1
+    mkfifo "$OUT/in" && { "$LIFE" "$STATE" "$OUT" direct < "$OUT/in" > "$OUT/said" & }
+    life=$!
+    exec 5> "$OUT/in"
+    until grep -q ready "$OUT/said"; do sleep 0.01; done
+    echo "start $ID keep n sleep 600" >&5
+    until grep -q started "$OUT/said"; do sleep 0.01; done
+    pid=$(sed -n 's/^started [^ ]* //p' "$OUT/said")
+    kill -9 $life -$pid  # the whole group: its number must be free as well
+    wait $life
+    while kill -0 $pid 2>/dev/null || kill -0 -$pid 2>/dev/null; do sleep 0.01; done
+    for try in $(seq 1 200); do
+      echo $((pid - 1)) > /proc/sys/kernel/ns_last_pid || exit 77
+      sleep 599 & stranger=$!
+      [ $stranger = $pid ] && break
+      kill $stranger; wait $stranger
+    done
+    [ $stranger = $pid ] || exit 77
+    { echo list; echo "kill $ID"; echo "wait $ID"; echo quit; } | "$LIFE" "$STATE" "$OUT" direct
+    kill -0 $stranger && echo "stranger lives"
+  )";
+  ::setenv("OUT", where.out().c_str(), 1);
+  ::setenv("STATE", where.state().c_str(), 1);
+  ::setenv("LIFE", TROUPE_LIFE, 1);
+  ::setenv("ID", id.c_str(), 1);
+  program run{{"unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c", script}};
+  const auto said = run.rest();
+  const int code = run.wait();
+  if (code == 77 || said.find("unshare failed") != std::string::npos) {
+    WARN("skipped: no pid namespace with a chosen next pid here: " << said);
+    return;
+  }
+  INFO(said);
+  CHECK(code == 0);
+  CHECK(said.find("list " + id + "=running") == std::string::npos);
+  CHECK(said.find("ended " + id + " lost - 0") != std::string::npos);
+  CHECK(said.find("stranger lives") != std::string::npos);
+}

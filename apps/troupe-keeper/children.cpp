@@ -234,13 +234,19 @@ void server::settle(kept& child) {
   if (node_ || !grace_is_over_ || !child.over() || child.ending) {
     return;
   }
-  if (flush(child)) {
+  // With its directory gone nobody can come back for it.
+  if (flush(child) || directory_is_gone()) {
     const auto id = child.id;
     backend_->release(id);
     forget(id);
   } else {
     flush_again_later();
   }
+}
+
+bool server::directory_is_gone() const {
+  struct stat info {};
+  return ::fstat(settings_.dir_fd.get(), &info) == 0 && info.st_nlink == 0;
 }
 
 void server::flush_again_later() {

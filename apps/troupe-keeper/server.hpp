@@ -60,6 +60,7 @@ class server {
   void end_of_list();
   void settle(kept& child);
   bool flush(kept& child);
+  bool directory_is_gone() const;
   void flush_again_later();
   void forget(child_id id);
 
