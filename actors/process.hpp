@@ -53,6 +53,10 @@ struct output_archive {
   std::uint64_t sent = 0;     ///< handed to the writer up to here
   std::uint64_t written = 0;  ///< in the file up to here; bytes behind it may not be given up
   std::size_t unanswered = 0;
+  /// Bytes from here on that were handed over and are not in the file yet, though the ring has them no
+  /// more: the writer keeps back the line that has not ended. Only after a restart.
+  std::uint64_t bridge_from = 0;
+  std::string bridge;
   bool over = false;       ///< full, or it failed: nothing more is written
   bool open = false;       ///< the writer has it
   bool closing = false;    ///< the last part is on its way
@@ -65,8 +69,11 @@ struct takeover {
   past_process what;
   std::uint64_t at = 0;  ///< next byte of the spool to be looked at
   std::string kept;      ///< the end of an output that is over
+  std::string recent;    ///< what was read last, up to `at`
   /// `drained` came before everything was caught up with.
   std::optional<std::vector<int>> holders;
+  /// Requests that want to see output: they are asked again when it is all there.
+  std::vector<std::function<void()>> later;
 };
 
 /// What all processes of a node share. The registry owns loop and backend; processes end before
@@ -141,6 +148,8 @@ class process_state {
   void take_spooled(const std::string& bytes);
   void end_catch_up();
   void end_lost();
+  template <class Result, class... What>
+  caf::result<Result> ask_again(What... what);
   bool outlives_node() const;
   persistence::process_record record() const;
   void keep_record(std::function<void()> then);
@@ -308,5 +317,16 @@ class process_state {
   bool promised_ = false;                     ///< the events actor expects a completion
   bool completion_open_ = false;  ///< its completion is told to those who did not see it
 };
+
+template <class Result, class... What>
+caf::result<Result> process_state::ask_again(What... what) {
+  auto promise = self_->make_response_promise<Result>();
+  takeover_->later.push_back([this, promise, what...]() mutable {
+    compat::request(self_, caf::actor_cast<process_actor>(self_), what...)
+        .then([promise](Result& answer) mutable { promise.deliver(std::move(answer)); },
+              [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+  });
+  return promise;
+}
 
 }  // namespace troupe

@@ -49,15 +49,18 @@ void process_state::send_archive(std::string bytes, bool last, std::function<voi
   compat::request_within(self_, defaults::spill_limit, services_->spill, std::move(job))
       .then(
           [this, then](std::string& path, std::uint64_t written, bool full) {
-            auto& mine = *archive_;
-            --mine.unanswered;
-            mine.written = std::max(mine.written, written);
-            mine.over = mine.over || full;
-            if (mine.path.empty()) {
-              mine.path = std::move(path);
-              if (recorded_) keep_record({});
-            }
-            then();
+            const auto done = [this, then, written, full] {
+              auto& mine = *archive_;
+              --mine.unanswered;
+              mine.written = std::max(mine.written, written);
+              mine.over = mine.over || full;
+              if (mine.written >= mine.bridge_from + mine.bridge.size()) mine.bridge.clear();
+              then();
+            };
+            if (!archive_->path.empty()) return done();
+            // The next node must know of the file before anything is given up that is in it.
+            archive_->path = std::move(path);
+            keep_record(done);
           },
           [this, then](const caf::error& error) {
             auto& mine = *archive_;
@@ -104,16 +107,25 @@ void process_state::finish_archiving() {
 }
 
 bool process_state::archived(std::uint64_t cursor) const {
-  return archive_ && !archive_->path.empty() &&
-         cursor < std::min(output_.begin(), archive_->written);
+  if (!archive_ || archive_->path.empty() || cursor >= output_.begin()) return false;
+  const auto& bridge = archive_->bridge;
+  return cursor < archive_->written ||
+         (cursor >= archive_->bridge_from && cursor < archive_->bridge_from + bridge.size());
 }
 
 /// What the file has from a cursor on, up to where the memory goes on; `then` gets what the memory has
 /// if the file cannot be read.
 void process_state::read_archive(std::uint64_t cursor, output_view view, std::size_t max_bytes,
                                  std::function<void(output_chunk)> then) {
-  const auto end = std::min(output_.begin(), archive_->written);
-  const auto most = std::min<std::uint64_t>({max_bytes, end - cursor, defaults::read_part_bytes});
+  const auto end = output_.begin();
+  if (cursor >= archive_->written) {
+    const auto at = static_cast<std::size_t>(cursor - archive_->bridge_from);
+    const auto most = std::min<std::uint64_t>(max_bytes, end - cursor);
+    return then(output_.chunk_of(archive_->bridge.substr(at, static_cast<std::size_t>(most)),
+                                 cursor, view));
+  }
+  const auto most = std::min<std::uint64_t>(
+      {max_bytes, std::min(end, archive_->written) - cursor, defaults::read_part_bytes});
   compat::request(self_, services_->store, read_atom_v, archive_->path, cursor, most)
       .then(
           [this, cursor, view, max_bytes, then](file_part& part) {

@@ -219,6 +219,11 @@ void process_state::take_spooled(const std::string& bytes) {
       kept.erase(0, kept.size() - most);
     }
   }
+  auto& recent = takeover_->recent;
+  recent += bytes;
+  if (recent.size() > defaults::read_part_bytes) {
+    recent.erase(0, recent.size() - defaults::read_part_bytes);
+  }
   if (!archive_ || archive_->over || takeover_->at <= archive_->sent) return next_spool_part();
   const auto skip = archive_->sent > from ? static_cast<std::size_t>(archive_->sent - from) : 0;
   archive_->sent = from + skip;
@@ -246,16 +251,23 @@ void process_state::end_catch_up() {
     output_.lose_until(child->total_bytes);
     on(*child->left);
     on(loop_event::drained{child->holders});
+    for (const auto& again : past->later) again();
     return;
   }
   if (archive_ && archive_->sent < output_.begin()) archive_->over = true;  // something is missing
+  if (archive_ && !archive_->over && archive_->written < output_.begin()) {
+    const auto size = std::min<std::uint64_t>(past->at - archive_->written, past->recent.size());
+    archive_->bridge_from = past->at - size;
+    archive_->bridge = past->recent.substr(past->recent.size() - static_cast<std::size_t>(size));
+  }
   output_.go_on_at(reports_ && reports_->matcher && child ? noted(*child, ring_note::watched) : 0);
   take_output();
   if (past->holders) on(loop_event::drained{*past->holders});
+  for (const auto& again : past->later) again();
 }
 
 void process_state::end_lost() {
-  takeover_.reset();
+  const auto past = std::exchange(takeover_, nullptr);
   backends::exit_status unknown;
   unknown.known = false;
   on(unknown);
@@ -265,6 +277,7 @@ void process_state::end_lost() {
     compat::send(self_, services_->events, publish_atom_v, std::move(x), false);
   }
   on(loop_event::drained{});
+  for (const auto& again : past->later) again();
 }
 
 // -- record and receipt ---------------------------------------------------------------------------

@@ -36,6 +36,7 @@ process_summary process_state::summary(std::size_t preview_chars) const {
 }
 
 caf::result<poll_result> process_state::on_poll(const caller& who, const poll_options& what) {
+  if (takeover_) return ask_again<poll_result>(poll_atom_v, who, what);
   if (what.view == output_view::screen && !request_.pty) {
     return make_error(errc::bad_state,
                       "view: " + request_.id + " has no screen: it was started without a PTY");
@@ -84,6 +85,7 @@ poll_result process_state::make_poll_result(const poll_options& what) const {
 }
 
 caf::result<log_result> process_state::on_log(const caller& who, const log_options& what) {
+  if (takeover_) return ask_again<log_result>(log_atom_v, who, what);
   if (what.view == output_view::screen && !request_.pty) {
     return make_error(errc::bad_state,
                       "view: " + request_.id + " has no screen: it was started without a PTY");

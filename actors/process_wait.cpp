@@ -176,6 +176,7 @@ void process_state::answer_waits() {
 }
 
 caf::result<output_chunk> process_state::on_follow(const caller& who, follow_options what) {
+  if (takeover_) return ask_again<output_chunk>(follow_atom_v, who, what);
   // Asking for what follows a cursor says that what came before has arrived.
   followed_to_ = std::max(followed_to_, std::min(what.cursor, output_.seen()));
   if (request_.hold_output) make_room();
@@ -197,6 +198,16 @@ caf::result<output_chunk> process_state::on_follow(const caller& who, follow_opt
 void process_state::answer_follows() {
   for (std::size_t i = 0; i < waiters_.follows.size();) {
     auto& entry = waiters_.follows[i];
+    if (archived(entry.what.cursor)) {  // it fell behind while it waited
+      disarm(entry.timer);
+      const auto what = entry.what;
+      auto promise = std::move(entry.promise);
+      waiters_.follows.erase(waiters_.follows.begin() + static_cast<std::ptrdiff_t>(i));
+      read_archive(what.cursor, what.view, what.max_bytes, [promise](output_chunk chunk) mutable {
+        promise.deliver(std::move(chunk));
+      });
+      continue;
+    }
     auto chunk = output_.read(entry.what.cursor, entry.what.view, entry.what.max_bytes, finished());
     if (chunk.data.empty() && !chunk.finished && chunk.gap == 0) {
       ++i;

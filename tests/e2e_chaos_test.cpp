@@ -67,8 +67,8 @@ std::vector<job> jobs(double seconds) {
     all.push_back({fresh_id(), std::move(flags), quoted + "'", std::move(output), std::move(end)});
   };
   const std::string wide(40, '.');
-  for (int i = 0; i < 6; ++i) {  // more than memory keeps, all the time
-    add("n", printer(wide, 60'000, seconds, 200, "exit 3"), numbered(wide, 60'000), "exited 3 0");
+  for (int i = 0; i < 6; ++i) {  // more than memory keeps, also while no node is there
+    add("n", printer(wide, 300'000, seconds, 200, "exit 3"), numbered(wide, 300'000), "exited 3 0");
   }
   for (int i = 0; i < 10; ++i) {
     add("nw", printer("READY ", 200, seconds, 50, "exit 4"), numbered("READY ", 200), "exited 4 0");
@@ -115,6 +115,8 @@ TEST_CASE("chaos: nothing is lost or invented while the node is killed again and
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{100 + random() % 900});
     node.kill_it();
+    // Now and then nobody is there for longer than the keeper waits before it writes down what ended.
+    if (kills % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{random() % 1'500});
   }
   life last{where};
   last.tell("events");
