@@ -300,12 +300,12 @@ class process_state {
   bool kill_under_way_ = false;
 
   std::uint64_t start_ticks_ = 0;
-  bool recorded_ = false;  ///< there is (or will be) a record of it on disk
-  bool has_child_ = true;  ///< the backend knows it under `child_`
-  bool detached_ = false;  ///< found again by its identity only
-  bool retained_ = false;  ///< known by its receipt only
+  bool recorded_ = false;   ///< there is (or will be) a record of it on disk
+  bool has_child_ = true;   ///< the backend knows it under `child_`
+  bool detached_ = false;   ///< found again by its identity only
+  bool retained_ = false;   ///< known by its receipt only
   std::string left_spool_;  ///< goes when its receipt is written
-  bool untold_ = false;    ///< its completion was never journalled
+  bool untold_ = false;     ///< its completion was never journalled
   std::unique_ptr<output_archive> archive_;
   std::unique_ptr<takeover> takeover_;  ///< until it is caught up with
   watch_summary watched_;

@@ -11,7 +11,8 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
                       "signal: there is no signal " + std::to_string(what.signal));
   }
   // Nothing of it can live any more, or nobody could tell.
-  if (exit_ && (exit_->failure || !has_child_)) return make_kill_result(kill_status::already_exited, {});
+  if (exit_ && (exit_->failure || !has_child_))
+    return make_kill_result(kill_status::already_exited, {});
   if (waiters_.count() >= defaults::waiters_per_process) {
     return make_error(errc::limit_reached, "too many requests wait on this process");
   }

@@ -203,9 +203,8 @@ void process_state::answer_follows() {
       const auto what = entry.what;
       auto promise = std::move(entry.promise);
       waiters_.follows.erase(waiters_.follows.begin() + static_cast<std::ptrdiff_t>(i));
-      read_archive(what.cursor, what.view, what.max_bytes, [promise](output_chunk chunk) mutable {
-        promise.deliver(std::move(chunk));
-      });
+      read_archive(what.cursor, what.view, what.max_bytes,
+                   [promise](output_chunk chunk) mutable { promise.deliver(std::move(chunk)); });
       continue;
     }
     auto chunk = output_.read(entry.what.cursor, entry.what.view, entry.what.max_bytes, finished());

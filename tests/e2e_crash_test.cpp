@@ -121,6 +121,9 @@ TEST_CASE("what ends while no node is there is found again with its code and its
   // And again, from the receipts.
   life third{where};
   CHECK(third.ask("wait " + seven, "ended") == seven + " exited 7 0");
+  fs::remove(where.out() + "/" + loud);
+  CHECK(third.ask("read " + loud, "read") == loud + " 1288895 0");
+  CHECK(slurp(where.out() + "/" + loud) == lines(1, 200'000));
   third.quit();
   check_clean(where);
 }
