@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "troupe/backends/keeper/core.hpp"
-#include "troupe/backends/local/child.hpp"
+#include "troupe/backends/local/reaper.hpp"
 
 namespace troupe::backends {
 

@@ -3,15 +3,14 @@
 
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "troupe/backends/local/inspect.hpp"
+#include "troupe/backends/local/reaper.hpp"
 
 namespace troupe::backends::local {
 
@@ -26,43 +25,7 @@ constexpr auto pid_not_reused = std::chrono::seconds{2};
 // More than a terminal buffers.
 constexpr std::int64_t terminal_rest = 256 * 1024;
 
-std::uint64_t microseconds(const timeval& t) {
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(t.tv_usec);
-}
-
 }  // namespace
-
-wait_outcome reap(int id_type, int id) {
-  siginfo_t info{};
-  rusage usage{};
-  wait_outcome out;
-  while (::syscall(SYS_waitid, id_type, id, &info, WEXITED | WNOHANG, &usage) != 0) {
-    if (errno != EINTR) {
-      out.ended = true;
-      out.status.known = false;
-      return out;
-    }
-  }
-  if (info.si_pid == 0) {
-    return out;
-  }
-  out.ended = true;
-  auto& s = out.status;
-  if (info.si_code == CLD_EXITED) {
-    s.code = info.si_status;
-  } else {
-    s.signal = info.si_status;
-    s.core_dumped = info.si_code == CLD_DUMPED;
-  }
-  s.user_us = microseconds(usage.ru_utime);
-  s.system_us = microseconds(usage.ru_stime);
-  s.max_rss_kib = static_cast<std::uint64_t>(usage.ru_maxrss);
-  s.minor_faults = static_cast<std::uint64_t>(usage.ru_minflt);
-  s.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
-  s.voluntary_switches = static_cast<std::uint64_t>(usage.ru_nvcsw);
-  s.involuntary_switches = static_cast<std::uint64_t>(usage.ru_nivcsw);
-  return out;
-}
 
 child::child(child_services& services, child_id id, std::shared_ptr<sink> out,
              const spawn_spec& spec)
@@ -118,6 +81,7 @@ void child::began(spawned&& s, std::shared_ptr<arena::lease> lease) {
 void child::adopt(adopted&& a) {
   const auto self = shared_from_this();
   const bool running = static_cast<bool>(a.process.pidfd);
+  foreign_ = true;
   connect(std::move(a.process));
   lease_ = std::move(a.lease);
   if (lease_) {
@@ -181,7 +145,8 @@ void child::await_exit() {
 }
 
 void child::exit_readable() {
-  const auto outcome = reap(by_pidfd, pidfd_->native_handle());
+  const auto outcome =
+      services_.table.own().reaping([this] { return reap(by_pidfd, pidfd_->native_handle()); });
   if (outcome.ended) {
     leader_exited(outcome.status);
   } else {
@@ -291,8 +256,9 @@ void child::finish_drain(bool eof) {
   }
   stalled_ = false;
   arm_read();
+  const auto who = identity();
   services_.table.query(
-      [self = shared_from_this(), who = identity(), &loop = services_.loop](const snapshot& all) {
+      who, [self = shared_from_this(), who, &loop = services_.loop](const snapshot& all) {
         std::vector<process_key> members;
         for (const auto& entry : tree_of(all, who)) {
           members.emplace_back(entry.row->pid, entry.row->start_ticks);
@@ -389,6 +355,7 @@ tree_identity child::identity() const {
   who.first_marker = first_marker_;
   who.session_valid = !exited_ || io_loop::clock::now() - reaped_at_ < pid_not_reused;
   who.known = known_;
+  who.foreign = foreign_;
   return who;
 }
 
@@ -401,16 +368,17 @@ void child::describe(std::uint64_t token) {
     return;
   }
   const int master = pty_ && output_ && !exited_ ? output_->native_handle() : -1;
-  services_.table.query([self = shared_from_this(), who = identity(), token,
-                         tty = terminal_state_of(master),
+  const auto who = identity();
+  services_.table.query(who,
+                        [self = shared_from_this(), who, token, tty = terminal_state_of(master),
                          &loop = services_.loop](const snapshot& all) {
-    auto answer = std::make_shared<description>(inspect_tree(all, who, tty));
-    loop.post([self, token, answer] {
-      if (self->sink_) {
-        self->sink_->described(token, *answer);
-      }
-    });
-  });
+                          auto answer = std::make_shared<description>(inspect_tree(all, who, tty));
+                          loop.post([self, token, answer] {
+                            if (self->sink_) {
+                              self->sink_->described(token, *answer);
+                            }
+                          });
+                        });
 }
 
 void child::release() {

@@ -141,6 +141,7 @@ class child : public std::enable_shared_from_this<child> {
   bool closed_ = false;
   bool exited_ = false;
   bool drained_told_ = false;
+  bool foreign_ = false;  ///< started by somebody else
   bool output_over_ = false;
   bool stalled_ = false;
   bool reading_ = false;
@@ -188,13 +189,5 @@ class child : public std::enable_shared_from_this<child> {
   std::optional<std::vector<int>> survivors_;
   std::vector<std::function<void()>> deferred_;
 };
-
-/// waitid(P_PIDFD or P_PID) without blocking: the status if the process has ended; reaps it.
-/// `ended` is false while it runs. ECHILD (somebody else reaped it) gives an unknown status.
-struct wait_outcome {
-  bool ended = false;
-  exit_status status;
-};
-wait_outcome reap(int id_type, int id);
 
 }  // namespace troupe::backends::local

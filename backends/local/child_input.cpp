@@ -86,8 +86,9 @@ void child::signal(std::uint64_t token, int signal_number) {
     return;
   }
   // The number of the group may be somebody else's by now: only members that a scan proves.
-  services_.table.query([self = shared_from_this(), who = identity(), token, signal_number, answer,
-                         &loop = services_.loop](const snapshot& all) {
+  const auto who = identity();
+  services_.table.query(who, [self = shared_from_this(), who, token, signal_number, answer,
+                              &loop = services_.loop](const snapshot& all) {
     int error = ESRCH;
     for (const auto& entry : tree_of(all, who)) {
       if (entry.group) {

@@ -80,11 +80,15 @@ void kill_run::look() {
     return;
   }
   looking_ = true;
-  table_.query([self = shared_from_this(), identity = hooks_.identity(), up = leader_up_,
-                hurry = std::exchange(hurry_, false)](const snapshot& all) {
-    auto f = std::make_shared<found>(self->decide(all, identity, up, hurry));
-    self->loop_.post([self, f] { self->looked(std::move(*f)); });
-  });
+  const auto who = hooks_.identity();
+  table_.query(
+      who,
+      [self = shared_from_this(), who, up = leader_up_,
+       hurry = std::exchange(hurry_, false)](const snapshot& all) {
+        auto f = std::make_shared<found>(self->decide(all, who, up, hurry));
+        self->loop_.post([self, f] { self->looked(std::move(*f)); });
+      },
+      extent_);
 }
 
 kill_run::found kill_run::decide(const snapshot& all, const tree_identity& identity, bool leader_up,
@@ -126,6 +130,10 @@ void kill_run::looked(found f) {
     return;
   }
   hooks_.learned(f.members);
+  if (!f.what.signals.empty()) {
+    // Some have left the leader's group, or would not end: wherever else they may have got to.
+    extent_ = process_table::extent::everything;
+  }
   if (f.ended && !again_) {
     over_ = true;
     loop_.cancel(timer_);

@@ -63,6 +63,7 @@ class kill_run : public std::enable_shared_from_this<kill_run> {
   bool again_ = false;
   bool hurry_ = false;
   bool over_ = false;
+  process_table::extent extent_ = process_table::extent::descendants;
   io_loop::timer_id timer_ = 0;
   std::uint64_t watch_round_ = 0;
   std::size_t watched_ = 0;

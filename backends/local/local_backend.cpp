@@ -2,25 +2,21 @@
 #include "troupe/backends/local/local_backend.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <functional>
 #include <future>
-#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "troupe/backends/local/child.hpp"
 #include "troupe/backends/local/process_table.hpp"
+#include "troupe/backends/local/reaper.hpp"
 
 namespace troupe::backends::local {
 
@@ -29,18 +25,21 @@ namespace {
 /// What an empty pipe takes at once on every Linux (its capacity is at least this).
 constexpr std::size_t prepared_script_bytes = 60 * 1024;
 
-// Signals of children that end together are one signal. Those whose output has ended are looked at
-// with every signal; the others (a descendant holds the output) all together a little later: how much
-// depends on how many there are, so that exits of a few cost the same among thousands.
-constexpr auto look_after = std::chrono::microseconds{500};
-constexpr auto look_after_per_child = std::chrono::microseconds{20};  // a look takes 0.3 for each
-constexpr auto end_follows_output = std::chrono::milliseconds{500};
-
 std::unique_ptr<launcher> make_launcher(io_loop& loop, const local_options& options) {
   if (options.on_worker != nullptr) {
     return std::make_unique<direct_launcher>(loop, *options.on_worker, options.spawn);
   }
   return std::make_unique<direct_launcher>(loop, options.launcher_threads, options.spawn);
+}
+
+bool become_subreaper() {
+  return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+reaper::mode how_to_wait(const local_options& options) {
+  return options.leaders_by_signal ? reaper::mode::leaders_by_signal
+         : options.adopt_orphans   ? reaper::mode::orphans
+                                   : reaper::mode::pidfds_only;
 }
 
 }  // namespace
@@ -51,8 +50,8 @@ class local_backend::core : public std::enable_shared_from_this<core> {
       : loop_(loop),
         rings_(std::move(rings)),
         launcher_(make_launcher(loop, options)),
-        table_(options.on_worker != nullptr ? std::make_unique<process_table>(*options.on_worker)
-                                            : std::make_unique<process_table>()),
+        table_(std::make_unique<process_table>(options.adopt_orphans && become_subreaper(),
+                                               options.on_worker)),
         services_{loop,
                   *table_,
                   options.drain_limit,
@@ -61,33 +60,16 @@ class local_backend::core : public std::enable_shared_from_this<core> {
                   {},
                   {},
                   {}},
-        child_signals_(loop.context()),
+        reaper_(std::make_shared<reaper>(loop, table_->own(), how_to_wait(options))),
         on_idle_(options.on_idle) {
-    services_.reaped = [this](int pid) { leaders_.erase(pid); };
-    services_.may_have_ended = [this](int pid) {
-      loop_.post([c = shared_from_this(), pid] { c->look_at(pid); });
-    };
+    services_.reaped = [this](int pid) { reaper_->gone(pid); };
+    services_.may_have_ended = [this](int pid) { reaper_->look_at_later(pid); };
     services_.forget = [this](child_id id) { forget(id); };
-    if (options.adopt_orphans) {
-      adopting_ = true;
-      ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    }
   }
 
   // -- on the loop's thread --
 
-  void begin() {
-    if (!services_.pidfds) {
-      sigset_t child_ended;
-      sigemptyset(&child_ended);
-      sigaddset(&child_ended, SIGCHLD);
-      signals_.emplace(loop_.context(), ::signalfd(-1, &child_ended, SFD_NONBLOCK | SFD_CLOEXEC));
-      await_signals();
-    } else if (adopting_) {
-      child_signals_.add(SIGCHLD);
-      await_child_signal();
-    }
-  }
+  void begin() { reaper_->begin(); }
 
   void add(child_id id, const std::shared_ptr<child>& one) {
     if (!closed_) {
@@ -112,33 +94,22 @@ class local_backend::core : public std::enable_shared_from_this<core> {
       }
     } else if (entry != children_.end()) {
       auto& s = std::get<spawned>(result);
-      const auto pid = s.pid;
       const auto one = entry->second;
-      const auto early = early_exits_.extract(pid);
-      if (early && s.start_ticks == 0) {
-        s.start_ticks = early.mapped().start_ticks;
-      }
-      leaders_[pid] = one;
+      const auto early = reaper_->began(s, one);
       one->began(std::move(s), std::move(lease));
       if (early) {
-        one->leader_exited(early.mapped().status);
+        one->leader_exited(*early);
       }
     }
   }
 
   void launch(spawn_spec spec, std::function<void(spawn_result)> done, bool command_later) {
-    const auto number = ++last_launch_;
-    launching_.insert(number);
+    const auto number = reaper_->launch_begins();
     launcher_->launch(
         std::move(spec),
         [c = shared_from_this(), number, done = std::move(done)](spawn_result result) {
           done(std::move(result));
-          c->launching_.erase(number);
-          const auto oldest = c->launching_.empty() ? number + 1 : *c->launching_.begin();
-          if (!c->early_exits_.empty()) {
-            std::erase_if(c->early_exits_,
-                          [&](const auto& e) { return e.second.launches < oldest; });
-          }
+          c->reaper_->launch_ends(number);
         },
         command_later);
   }
@@ -156,7 +127,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     }
   }
 
-  bool idle() const { return children_.empty() && prepared_.empty() && launching_.empty(); }
+  bool idle() const { return children_.empty() && prepared_.empty() && !reaper_->launching(); }
 
   handles handles_of(child_id id) {
     const auto entry = children_.find(id);
@@ -198,6 +169,7 @@ class local_backend::core : public std::enable_shared_from_this<core> {
             }
           } else {
             made->first_marker = marker;
+            c->reaper_->prepared(made->pid);
             entry->second.made = std::move(*made);
             next = std::move(entry->second.wanted);
           }
@@ -281,15 +253,11 @@ class local_backend::core : public std::enable_shared_from_this<core> {
 
   void close() {
     closed_ = true;
-    boost::system::error_code ignored;
-    child_signals_.cancel(ignored);
-    child_signals_.clear(ignored);
-    signals_.reset();
+    reaper_->close();
     for (const auto& [id, one] : children_) {
       one->close();
     }
     children_.clear();
-    leaders_.clear();
     prepared_.clear();
     rings_.reset();
   }
@@ -314,9 +282,9 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     auto fd = std::make_shared<boost::asio::posix::stream_descriptor>(loop_.context(),
                                                                       made.pidfd.release());
     fd->async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                   [fd](const boost::system::error_code& error) {
+                   [fd, r = reaper_, pid = made.pid](const boost::system::error_code& error) {
                      if (!error) {
-                       reap(P_PIDFD, fd->native_handle());
+                       r->reap_prepared(pid, fd->native_handle());
                      }
                    });
   }
@@ -333,121 +301,20 @@ class local_backend::core : public std::enable_shared_from_this<core> {
     }
   }
 
-  void await_child_signal() {
-    child_signals_.async_wait(
-        [self = shared_from_this()](const boost::system::error_code& error, int) {
-          if (!error && !self->closed_) {
-            self->await_child_signal();
-            self->reap_all();
-          }
-        });
-  }
-
-  void await_signals() {
-    signals_->async_wait(boost::asio::posix::descriptor_base::wait_read,
-                         [self = shared_from_this()](const boost::system::error_code& error) {
-                           if (!error && !self->closed_) {
-                             self->take_signals();
-                             self->await_signals();
-                           }
-                         });
-  }
-
-  void take_signals() {
-    // Signals of one number do not queue: there is one at most.
-    signalfd_siginfo info;
-    if (::read(signals_->native_handle(), &info, sizeof info) == sizeof info) {
-      child_ended(static_cast<int>(info.ssi_pid));
-    }
-    const auto now = io_loop::clock::now();
-    for (auto at = suspects_.begin(); at != suspects_.end();) {
-      const auto [pid, until] = *at;
-      at = suspects_.erase(at);
-      if (until > now && !look_and_see(pid)) {
-        suspects_.emplace(pid, until);
-      }
-    }
-    if (!std::exchange(look_planned_, true)) {
-      loop_.after(look_after + look_after_per_child * children_.size(),
-                  [self = shared_from_this()] {
-                    self->look_planned_ = false;
-                    if (!self->closed_) {
-                      self->reap_all();
-                    }
-                  });
-    }
-  }
-
-  // Whether this leader has ended (or is none any more).
-  bool look_and_see(int pid) {
-    if (leaders_.contains(pid)) {
-      child_ended(pid);
-    }
-    return !leaders_.contains(pid);
-  }
-
-  void look_at(int pid) {
-    if (!closed_ && !look_and_see(pid)) {
-      suspects_[pid] = io_loop::clock::now() + end_follows_output;
-    }
-  }
-
-  void reap_all() {
-    for (;;) {
-      siginfo_t info{};
-      if (::syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, nullptr) != 0 ||
-          info.si_pid == 0) {
-        return;
-      }
-      child_ended(info.si_pid);
-    }
-  }
-
-  // Leaders are handled as such, adopted orphans are only put to rest. A leader may end before its
-  // launch is known here: then its status is kept until all launches that were under way are known.
-  void child_ended(int pid) {
-    if (const auto leader = leaders_.find(pid); leader != leaders_.end()) {
-      const auto outcome = reap(P_PID, pid);
-      if (outcome.ended) {
-        const auto one = leader->second;
-        one->leader_exited(outcome.status);
-      }
-      return;
-    }
-    const auto start_ticks = launching_.empty() ? 0 : read_start_ticks(pid);
-    const auto outcome = reap(P_PID, pid);
-    if (outcome.ended && outcome.status.known && !launching_.empty()) {
-      early_exits_[pid] = {outcome.status, start_ticks, last_launch_};
-    }
-  }
-
   io_loop& loop_;
   std::shared_ptr<arena> rings_;
   std::unique_ptr<launcher> launcher_;
   std::unique_ptr<process_table> table_;
   child_services services_;
+  std::shared_ptr<reaper> reaper_;
   std::unordered_map<child_id, std::shared_ptr<child>> children_;
-  std::unordered_map<int, std::shared_ptr<child>> leaders_;
   std::set<child_id> released_;
   struct prepared_child {
     std::optional<spawned> made;   ///< empty while the launch is under way
     std::function<void()> wanted;  ///< a start that waits for it
   };
   std::unordered_map<child_id, prepared_child> prepared_;
-  struct early_exit {
-    exit_status status;
-    std::uint64_t start_ticks = 0;
-    std::uint64_t launches = 0;  ///< the last launch that had begun
-  };
-  std::set<std::uint64_t> launching_;
-  std::uint64_t last_launch_ = 0;
-  std::unordered_map<int, early_exit> early_exits_;
-  boost::asio::signal_set child_signals_;
-  std::optional<boost::asio::posix::stream_descriptor> signals_;
-  bool look_planned_ = false;
-  std::map<int, io_loop::clock::time_point> suspects_;  ///< leaders without output
   std::function<void()> on_idle_;
-  bool adopting_ = false;
   bool closed_ = false;
 };
 

@@ -1,5 +1,8 @@
-// What runs on this machine, read from /proc on a thread of its own. One scan answers every query
-// that came before it began, so a thousand kills at once cost one or two scans.
+// What runs on this machine, read from /proc on a thread of its own. One look answers every query
+// that came before it began, so a thousand kills at once cost one or two.
+//
+// Where this process is the child subreaper of its children, a look is at the descendants of those
+// asked for only (own_children.hpp); otherwise at all of /proc.
 #pragma once
 
 #include <condition_variable>
@@ -9,34 +12,13 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "troupe/backends/local/own_children.hpp"
+#include "troupe/backends/local/process_reader.hpp"
 #include "troupe/backends/local/worker.hpp"
 
 namespace troupe::backends::local {
-
-struct process_row {
-  int pid = 0;
-  int ppid = 0;
-  int pgid = 0;
-  int sid = 0;
-  /// Clock ticks since boot; with the pid it names a process.
-  std::uint64_t start_ticks = 0;
-  char state = '?';
-  /// Ended; only its status is left.
-  bool zombie = false;
-  std::string comm;
-  /// Value of TROUPE_PROCESS in its environment; empty when there is none (or it is unreadable).
-  std::string marker;
-};
-
-/// All processes but this one, by ascending pid.
-using snapshot = std::vector<process_row>;
-
-/// (pid, start time).
-using process_key = std::pair<int, std::uint64_t>;
 
 /// The tree of one child, as it is recognised.
 struct tree_identity {
@@ -50,6 +32,8 @@ struct tree_identity {
   std::set<process_key> known;
   /// What a prepared child was marked with before it got its command; its forks carry that.
   std::string first_marker = {};
+  /// Not started by this backend: its descendants may have become children of anybody.
+  bool foreign = false;
 };
 
 struct tree_entry {
@@ -63,48 +47,47 @@ struct tree_entry {
 /// all that carry its marker, with their children. Zombies are left out.
 std::vector<tree_entry> tree_of(const snapshot& all, const tree_identity& identity);
 
-/// The fields of one /proc/<pid>/stat line; false if it is not one.
-bool parse_stat(std::string_view text, process_row& row);
-
-/// The value of `name=` in a block of NUL-terminated entries; empty if absent.
-std::string_view find_in_environ(std::string_view block, std::string_view name);
-
 class process_table {
  public:
   using work = std::function<void(const snapshot&)>;
+  /// Where to look: at what can be a descendant of ours, if that is known, or at everything.
+  enum class extent { descendants, everything };
 
-  process_table();
-  /// Scans on the thread of `on`, which must have stopped before this is destroyed.
-  explicit process_table(worker& on);
+  /// Has a thread of its own, or uses that of `on`, which must have stopped before this is destroyed.
+  /// `subreaper`: orphaned descendants of this process become its children.
+  explicit process_table(bool subreaper, worker* on = nullptr);
   /// Drops queries that have not begun; joins.
   ~process_table();
 
-  /// Calls `then` on the table's thread with a scan that began after this call. Thread-safe. `then`
-  /// may read more of /proc, and posts its result to the loop itself.
-  void query(work then);
+  /// Calls `then` on the table's thread with a look that began after this call and has the whole tree
+  /// of `who`, and more. Thread-safe. `then` may read more of /proc, and posts its result to the loop
+  /// itself.
+  void query(tree_identity who, work then, extent how_far = extent::descendants);
+
+  own_children& own() noexcept { return own_; }
 
  private:
-  struct marker_entry {
-    std::uint64_t start_ticks = 0;
-    std::uint64_t generation = 0;
-    bool final = false;
-    std::string marker;
+  struct question {
+    tree_identity who;
+    work then;
+    extent how_far;
   };
 
   void run();
   void answer_all();
+  snapshot look(const std::vector<question>& batch);
+  bool walk(const std::vector<question>& batch, snapshot& rows);
   snapshot scan();
-  const std::string& marker_of(int proc, const process_row& row, std::uint64_t now_ticks);
 
-  worker* worker_ = nullptr;
+  const bool subreaper_;
+  worker* const worker_;
+  own_children own_;
   std::mutex mutex_;
   std::condition_variable wanted_;
-  std::vector<work> queries_;
+  std::vector<question> queries_;
   bool stop_ = false;
 
-  std::unordered_map<int, marker_entry> markers_;
-  std::uint64_t generation_ = 0;
-  std::string buffer_;
+  process_reader reader_;
   std::thread thread_;
 };
 
