@@ -1,5 +1,6 @@
 // Killing: trees, escapees, stubborn ones, crowds. Nothing survives, nobody else is touched.
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/support/backend_fixture.hpp"
@@ -65,6 +66,78 @@ TEST_CASE("C04: double-forked descendants are shown and removed") {
     CHECK(seen.tree[0].command.find(command == daemon ? "python3" : "sleep 600") !=
           std::string::npos);
     CHECK(r->kill() < 0.5);
+    CHECK(r->survivors.empty());
+    CHECK(marked(r->marker).empty());
+  }
+}
+
+// The same trees, found without a look at all of /proc.
+TEST_CASE("C02, C04, C18: where orphans come to us, whatever has got away is shown and removed") {
+  struct subreaper {
+    ~subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  } until_the_end;
+  local_options adopting;
+  adopting.adopt_orphans = true;
+  node n(adopting);
+  auto other = recorder::start(n, shell("( setsid sleep 600 & ) ; sleep 600"));
+  REQUIRE(eventually([&] { return tree_size(*other) == 2; }));
+  const std::string bare_daemon =  // no session or variable tells whose it is, only its parent
+      "env -u TROUPE_PROCESS setsid sleep 600 & ";
+  const struct {
+    std::string command;
+    std::size_t size;
+    bool leader_ends;
+  } trees[] = {
+      {"setsid sleep 600 & sleep 600", 3, false},
+      {"( ( sleep 600 & ) & ) ; :", 1, true},
+      {"( setsid bash -c 'setsid sleep 600 & sleep 600; :' & ) ; :", 3, true},
+      {"( setsid bash -c '" + bare_daemon + "sleep 600; :' & ) ; sleep 600", 4, false},
+      {"( setsid bash -c '" + bare_daemon + "sleep 600; :' & ) ; :", 3, true},
+      {"python3 -c 'import threading,subprocess\n"
+       "threading.Thread(target=lambda: subprocess.run([\"sleep\",\"600\"])).start()'; :",
+       3, false},
+  };
+  for (const auto& tree : trees) {
+    INFO(tree.command);
+    auto r = recorder::start(n, shell(tree.command));
+    REQUIRE((tree.leader_ends ? r->wait_drained() : r->wait_started()));
+    REQUIRE(eventually([&] { return tree_size(*r) == tree.size; }));
+    CHECK((!tree.leader_ends || !r->holders.empty()));
+    const auto members = r->describe().tree;
+    CHECK(r->kill() < 1.0);
+    CHECK(r->survivors.empty());
+    CHECK(marked(r->marker).empty());
+    for (const auto& m : members) {
+      INFO(m.command);
+      CHECK(eventually([&] { return ::kill(m.pid, 0) != 0; }, 1s));
+    }
+  }
+  CHECK(tree_size(*other) == 2);
+  other->kill();
+  CHECK(marked(other->marker).empty());
+}
+
+TEST_CASE("C18: where orphans come to us, orphans that fork and end are outrun") {
+  struct subreaper {
+    ~subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  } until_the_end;
+  local_options adopting;
+  adopting.adopt_orphans = true;
+  node n(adopting);
+  // Each generation lives for some milliseconds, in a session of its own; the marker tells whose it is.
+  const std::string runner =
+      "import os,time\n"
+      "end=time.time()+60\n"
+      "while time.time()<end:\n"
+      "  if os.fork(): os._exit(0)\n"
+      "  os.setsid()\n"
+      "  time.sleep(.003)\n";
+  for (int round = 0; round < 5; ++round) {
+    auto r = recorder::start(n, shell("python3 -c '" + runner + "' ; echo up; sleep 600"));
+    REQUIRE(r->wait_output("up"));
+    kill_plan now;
+    now.first_signal = SIGKILL;
+    CHECK(r->kill(now) < 2.0);
     CHECK(r->survivors.empty());
     CHECK(marked(r->marker).empty());
   }
