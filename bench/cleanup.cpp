@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "troupe/bench/state_dir.hpp"
+
 namespace troupe::bench {
 
 namespace {
@@ -70,6 +72,7 @@ std::vector<pid_t> descendants() {
     for (const auto pid : alive) ::kill(pid, SIGKILL);
     ::usleep(10'000);
   }
+  remove_state_dirs();
   ::_exit(128 + signal);
 }
 

@@ -1,6 +1,7 @@
 // Output swallowed: 1 GB of zeros from a background process through its pipe, until it is finished.
 // Raw: the same bytes into `cat >/dev/null`. Memory: growth of our resident memory at its peak
-// meanwhile. The PTY case reads 50 MB; raw reads the master of a terminal with 64 KiB reads.
+// meanwhile. The same through the keeper, with the whole output on disk up to 1 MiB and up to the default.
+// The PTY case reads 50 MB; raw reads the master of a terminal with 64 KiB reads.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "troupe/bench/measure.hpp"
 #include "troupe/bench/raw_child.hpp"
 #include "troupe/bench/raw_server.hpp"
+#include "troupe/bench/state_dir.hpp"
 #include "troupe/bench/workloads.hpp"
 
 namespace troupe::bench {
@@ -79,6 +81,36 @@ results run_ingest(context& ctx) {
       {"ingest/memory", growth, "MiB", {}, target{target::kind::max_value, 16}, "largest round"},
       {"ingest/pty", ours_pty, "MB/s", raw_pty_rate, {}, {}},
   };
+}
+
+results run_ingest_keeper(context& ctx) {
+  results all;
+  // What is archived is small here, so that the way of the output is compared and not the disk.
+  constexpr std::uint64_t archived = 1 << 20;
+  const std::pair<const char*, std::uint64_t> cases[] = {
+      {"ingest_keeper/pipe", archived}, {"ingest_keeper/archived", defaults::full_output_bytes}};
+  for (const auto& [name, full_output_bytes] : cases) {
+    progress(name);
+    const state_dir dir;
+    auto opts = dir.kept_options(true);
+    opts.full_output_bytes = full_output_bytes;
+    core host{std::move(opts)};
+    core direct;
+    ingest(host, 1e6, false);
+    ingest(direct, 1e6, false);
+    keeper_cpu_seconds();  // there is one
+    std::vector<double> without;
+    const auto [ours, raw] = interleave(
+        ctx.pick(7, 3), [&] { return ingest(host, 1e9, false); },
+        [&] {
+          without.push_back(ingest(direct, 1e9, false));
+          return ctx.raw.call(raw_pipe, raw_args::make(1e9)).at(0);
+        });
+    result one{name, ours, "MB/s", raw, {}, {}};
+    one.note = "without keeper " + std::to_string(static_cast<int>(median(without))) + " MB/s";
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 }  // namespace troupe::bench

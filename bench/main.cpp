@@ -40,7 +40,7 @@ void raise_descriptor_limit() {
 
 void list_workloads() {
   for (const auto& one : workloads) {
-    std::printf("%-12s %s\n", std::string{one.name}.c_str(), std::string{one.what}.c_str());
+    std::printf("%-18s %s\n", std::string{one.name}.c_str(), std::string{one.what}.c_str());
   }
 }
 

@@ -55,17 +55,24 @@ struct context {
 void progress(std::string_view text);
 
 results run_spawn(context& ctx);
+results run_spawn_state(context& ctx);
+results run_spawn_keeper(context& ctx);
+results run_spawn_keeper_2gb(context& ctx);
 results run_foreground(context& ctx);
+results run_foreground_keeper(context& ctx);
 results run_login(context& ctx);
 results run_parallel(context& ctx);
 results run_interrupt(context& ctx);
 results run_ingest(context& ctx);
+results run_ingest_keeper(context& ctx);
 results run_tail(context& ctx);
 results run_idle(context& ctx);
 results run_kill_all(context& ctx);
 results run_stdin(context& ctx);
 results run_wakeup(context& ctx);
 results run_follow(context& ctx);
+results run_recovery(context& ctx);
+results run_start_at(context& ctx);
 results run_strip(context& ctx);
 
 struct workload {
@@ -76,18 +83,27 @@ struct workload {
 
 inline constexpr std::array workloads = {
     workload{"spawn", "start-to-finished rate of `true`, 1 and 8 in flight", run_spawn},
+    workload{"spawn_state", "the same with a state directory", run_spawn_state},
+    workload{"spawn_keeper", "the same with a state directory and the keeper", run_spawn_keeper},
+    workload{"spawn_keeper_2GB", "the same while this program has 2 GB in memory",
+             run_spawn_keeper_2gb},
     workload{"foreground", "latency of `true` as a foreground command; 1 GB of output",
              run_foreground},
+    workload{"foreground_keeper", "`true` in the foreground through the keeper",
+             run_foreground_keeper},
     workload{"login", "first and second command with slow login files", run_login},
     workload{"parallel", "500 foreground commands at once in one environment", run_parallel},
     workload{"interrupt", "one of 200 foreground commands interrupted", run_interrupt},
     workload{"ingest", "1 GB through a pipe, memory meanwhile; a PTY", run_ingest},
+    workload{"ingest_keeper", "1 GB through the keeper", run_ingest_keeper},
     workload{"tail", "poll latency with 1, 100 and 1,000 running", run_tail},
     workload{"idle", "memory and CPU of 1,000 idle processes", run_idle},
     workload{"kill_all", "200 obedient and 200 stubborn processes ended", run_kill_all},
     workload{"stdin", "bytes written to a process", run_stdin},
     workload{"wakeup", "from the exit to the answered waiter", run_wakeup},
     workload{"follow", "from a printed line to the answered follower", run_follow},
+    workload{"recovery", "5,000 records of an earlier life until all are listed", run_recovery},
+    workload{"start_at", "start rate with 10 and with 5,000 running", run_start_at},
     workload{"strip", "ANSI, UTF-8 and redaction per MB", run_strip},
 };
 

@@ -63,8 +63,9 @@ TEST_CASE("the bench gives one JSON object with the machine and every case") {
 TEST_CASE("the bench lists its workloads and refuses unknown ones") {
   const auto [text, status] = output_of(bench + " --list");
   CHECK(status == 0);
-  for (const auto* name : {"spawn", "foreground", "login", "parallel", "interrupt", "ingest",
-                           "tail", "idle", "kill_all", "stdin", "wakeup", "follow", "strip"}) {
+  for (const auto* name :
+       {"spawn", "foreground", "login", "parallel", "interrupt", "ingest", "tail", "idle",
+        "spawn_keeper", "start_at", "recovery", "kill_all", "stdin", "wakeup", "follow", "strip"}) {
     INFO(name);
     CHECK(text.find(name) != std::string::npos);
   }
