@@ -325,7 +325,9 @@ void process_state::keep_receipt(std::function<void()> then) {
   x->watch_hits = watched_.delivered;
   x->held_back = watched_.held_back;
   // The record stays until the completion is journalled: it says that there is one to tell.
-  stored_receipt one{std::move(x), request_.notify || reports_ != nullptr};
+  const bool keep = request_.notify || reports_ != nullptr;
+  if (!keep) recorded_ = false;  // the store removes it
+  stored_receipt one{std::move(x), keep};
   compat::request(self_, services_->store, receipt_atom_v, std::move(one))
       .then([then] { then(); }, [then](const caf::error&) { then(); });
 }

@@ -59,6 +59,7 @@ void load_processes(open_journal& result, persistence::file_system& files, const
     result.error = persistence::describe("keep processes in", opts.state_dir, ec);
     return;
   }
+  kept.reuse_in(result.files->dir());
   const auto now = system_clock::now();
   kept.prune(limits_of(opts), now);
   auto records = kept.load_records(result.slot);

@@ -154,6 +154,20 @@ class real_file_system final : public file_system {
     return std::make_unique<real_appendable>(fd);
   }
 
+  std::error_code overwrite(const std::string& path, std::string_view bytes, bool sync) override {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return last_error();
+    real_appendable file{fd};
+    struct stat info {};
+    if (::fstat(fd, &info) != 0) return last_error();
+    if (!S_ISREG(info.st_mode) || info.st_nlink != 1) return {EINVAL, std::generic_category()};
+    if (auto ec = file.append(bytes)) return ec;
+    // Not to nothing first: that makes some file systems write at once.
+    const auto size = static_cast<off_t>(bytes.size());
+    if (info.st_size > size && ::ftruncate(fd, size) != 0) return last_error();
+    return sync ? file.sync() : std::error_code{};
+  }
+
   std::string read_all(const std::string& path, std::error_code& ec) override {
     std::string bytes;
     const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -297,6 +311,10 @@ class real_file_system final : public file_system {
 };
 
 }  // namespace
+
+std::error_code file_system::overwrite(const std::string&, std::string_view, bool) {
+  return {ENOTSUP, std::generic_category()};
+}
 
 file_system& real_files() {
   static real_file_system files;

@@ -45,6 +45,9 @@ class file_system {
   /// Creates a file with mode 0600 that was not there: EEXIST if the name is taken, by whatever. Neither
   /// the file nor its directory may be a symbolic link. Null on errors.
   virtual std::unique_ptr<appendable> create_new(const std::string& path, std::error_code& ec) = 0;
+  /// Puts `bytes` in place of what a regular file of ours has that only this name leads to; `sync`:
+  /// returns when the disk has them. Links are not followed. The default does not know how (ENOTSUP).
+  virtual std::error_code overwrite(const std::string& path, std::string_view bytes, bool sync);
   virtual std::string read_all(const std::string& path, std::error_code& ec) = 0;
   /// A regular file of at most `limit` bytes. Neither it nor its directory may be a symbolic link
   /// (ELOOP, ENOTDIR); EFBIG: it is larger; EINVAL: it is something else.

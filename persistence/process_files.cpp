@@ -20,6 +20,11 @@ constexpr std::chrono::minutes temporary_age{10};
 constexpr std::chrono::seconds clock_slack{2};
 constexpr std::size_t shortest_prefix = 4;
 constexpr int most_aside = 1'000;
+/// Enough for what retention removes at once.
+constexpr std::size_t most_spares = 128;
+/// A larger receipt would keep its blocks.
+constexpr std::uint64_t largest_spare = 16 * 1024;
+constexpr std::string_view spare_prefix = "spare-";
 
 std::error_code error_of(int number) {
   return {number, std::generic_category()};
@@ -78,6 +83,10 @@ process_files::process_files(file_system& files, const std::string& state_dir, b
       receipts_(state_dir + "/results"),
       sync_each_(sync_each) {}
 
+process_files::~process_files() {
+  for (const auto& path : spares_) files_.unlink(path);
+}
+
 const std::string& process_files::directory(kind which) const {
   return which == kind::record ? records_ : receipts_;
 }
@@ -93,12 +102,21 @@ std::error_code process_files::open() {
   return {};
 }
 
+void process_files::reuse_in(const std::string& dir) {
+  std::error_code ec;
+  for (const auto& name : files_.list(dir, ec)) {
+    if (name.starts_with(spare_prefix)) files_.unlink(dir + "/" + name);
+  }
+  spare_dir_ = dir;
+}
+
 // -- writing --------------------------------------------------------------------------------------
 
 std::error_code process_files::write(kind which, const std::string& id, std::string_view json) {
   if (!is_process_id(id)) return error_of(EINVAL);
   const auto path = path_of(which, id);
-  auto ec = replace_file(files_, path, json, sync_each_);
+  std::error_code ec;
+  if (!write_again(path, json)) ec = replace_file(files_, path, json, sync_each_);
   if (ec.value() == ENOENT) {  // somebody has removed the directory
     if (auto failed = files_.make_private_directory(directory(which))) return failed;
     ec = replace_file(files_, path, json, sync_each_);
@@ -108,10 +126,35 @@ std::error_code process_files::write(kind which, const std::string& id, std::str
   return changed(directory(which));
 }
 
+/// False: there is no file to write again, or it did not work.
+bool process_files::write_again(const std::string& path, std::string_view json) {
+  if (spares_.empty()) return false;
+  const auto spare = std::move(spares_.back());
+  spares_.pop_back();
+  auto ec = files_.overwrite(spare, json, sync_each_);
+  if (!ec) ec = files_.rename(spare, path);
+  if (ec) files_.unlink(spare);
+  return !ec;
+}
+
+/// False: it is still there, if it ever was.
+bool process_files::put_by(const std::string& path) {
+  if (spare_dir_.empty() || spares_.size() >= most_spares) return false;
+  auto spare = spare_dir_ + "/" + std::string{spare_prefix} + std::to_string(next_spare_++);
+  if (files_.rename(path, spare)) return false;
+  spares_.push_back(std::move(spare));
+  return true;
+}
+
 std::error_code process_files::remove(kind which, const std::string& id) {
+  return take_away(which, id, true);
+}
+
+std::error_code process_files::take_away(kind which, const std::string& id, bool reuse) {
   if (!is_process_id(id)) return error_of(EINVAL);
   const auto path = path_of(which, id);
   unsynced_.erase(path);
+  if (reuse && put_by(path)) return changed(directory(which));
   const auto ec = files_.unlink(path);
   if (ec.value() == ENOENT) return {};
   return ec ? ec : changed(directory(which));
@@ -149,6 +192,12 @@ void process_files::give_back(const unsynced_files& what) {
 
 // -- reading --------------------------------------------------------------------------------------
 
+bool process_files::is_gone(const std::string& path) {
+  std::error_code ec;
+  files_.read_file(path, defaults::state_file_bytes, ec);
+  return ec.value() == ENOENT;
+}
+
 std::string process_files::set_aside(const std::string& path, const std::string& reason) {
   for (int n = 0; n < most_aside; ++n) {
     const auto to = path + ".damaged" + (n == 0 ? std::string{} : "-" + std::to_string(n));
@@ -177,6 +226,10 @@ bool process_files::read(kind which, const std::string& id, What& out, std::erro
     parsed = {parse_problem::damaged, "id: it is about another process"};
   }
   if (parsed) return true;
+  if (is_gone(path)) {  // another node has removed it, and wrote the file again while we read
+    ec = error_of(ENOENT);
+    return false;
+  }
   ec = error_of(EBADMSG);
   if (slot && parsed.problem == parse_problem::unknown_version && record_in(out).node != *slot) {
     problems.push_back(path + ": " + parsed.error + "; left to the node it belongs to");
@@ -293,7 +346,10 @@ void process_files::prune(const receipt_limits& limits, std::chrono::system_cloc
     if (!entry.name.ends_with(temporary_suffix)) return;
     if (now - entry.changed > temporary_age) files_.unlink(dir + "/" + entry.name);
   };
-  for (const auto& entry : files_.regular_files(records_, ec)) leftover(records_, entry);
+  if (now >= next_look_) {  // there may be thousands, and leftovers are rare
+    next_look_ = now + temporary_age;
+    for (const auto& entry : files_.regular_files(records_, ec)) leftover(records_, entry);
+  }
   auto entries = files_.regular_files(receipts_, ec);
   for (const auto& entry : entries) leftover(receipts_, entry);
   std::erase_if(entries, [](const file_entry& entry) { return id_of(entry.name).empty(); });
@@ -307,7 +363,8 @@ void process_files::prune(const receipt_limits& limits, std::chrono::system_cloc
     bytes += entry.bytes;
     const bool stays =
         count <= limits.count && bytes <= limits.bytes && now - entry.changed <= limits.retention;
-    if (!stays) remove(kind::receipt, std::string{id_of(entry.name)});
+    if (stays) continue;
+    take_away(kind::receipt, std::string{id_of(entry.name)}, entry.bytes <= largest_spare);
   }
 }
 

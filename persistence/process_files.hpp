@@ -55,9 +55,16 @@ class process_files {
 
   /// `sync_each`: every call returns only when the disk has what it did.
   process_files(file_system& files, const std::string& state_dir, bool sync_each);
+  ~process_files();
+  process_files(const process_files&) = delete;
+  process_files& operator=(const process_files&) = delete;
 
   /// Makes the directories; refuses (EPERM) what is a symbolic link or open to others.
   std::error_code open();
+  /// From now on some files that are to be removed are put into `dir`, which is ours alone and on the
+  /// same file system, and written again instead of new ones (docs/state.md). Those of an earlier life
+  /// are removed.
+  void reuse_in(const std::string& dir);
 
   /// Replaces a file. `json` comes from `to_json`, masked. EINVAL: the id may not name a file.
   std::error_code write(kind which, const std::string& id, std::string_view json);
@@ -107,6 +114,10 @@ class process_files {
   template <class What>
   bool read(kind which, const std::string& id, What& out, std::error_code& ec,
             std::vector<std::string>& problems, std::optional<std::uint32_t> slot);
+  bool write_again(const std::string& path, std::string_view json);
+  bool put_by(const std::string& path);
+  std::error_code take_away(kind which, const std::string& id, bool reuse);
+  bool is_gone(const std::string& path);
   std::string set_aside(const std::string& path, const std::string& reason);
   std::error_code changed(const std::string& dir);
 
@@ -114,6 +125,12 @@ class process_files {
   std::string records_;
   std::string receipts_;
   bool sync_each_;
+  /// Files to write again, and where they are; empty: nowhere.
+  std::string spare_dir_;
+  std::vector<std::string> spares_;
+  std::uint64_t next_spare_ = 0;
+  /// When the directory of records is looked through for leftovers again.
+  std::chrono::system_clock::time_point next_look_{};
   std::set<std::string> unsynced_;
   std::set<std::string> changed_;
   std::vector<std::string> problems_;

@@ -297,6 +297,59 @@ TEST_CASE("temporary names of a death in between go after a while") {
   CHECK(f.files.load_records(0).found.size() == 1);
 }
 
+TEST_CASE("files that are removed are written again, for whatever comes next") {
+  temporary_dir dir;
+  const auto spare = dir.path() + "/spare";
+  fs::create_directory(spare);
+  spit(spare + "/spare-7", "of an earlier life");
+  spit(spare + "/other", "not ours");
+  {
+    process_files files{real_files(), dir.path(), false};
+    REQUIRE_FALSE(files.open());
+    files.reuse_in(spare);
+    CHECK_FALSE(fs::exists(spare + "/spare-7"));
+    auto first = sample_record(1);
+    first.command = std::string(3'000, 'x');  // the next one is shorter
+    REQUIRE_FALSE(files.write_record(first));
+    const auto path = [&](const char* folder, unsigned n) {
+      return dir.path() + folder + process_id(n) + ".json";
+    };
+    struct stat before {};
+    REQUIRE(::stat(path("/processes/", 1).c_str(), &before) == 0);
+    REQUIRE_FALSE(files.remove_record(process_id(1)));
+    CHECK_FALSE(fs::exists(path("/processes/", 1)));
+    REQUIRE_FALSE(files.write_receipt(sample_receipt(2)));
+    struct stat after {};
+    REQUIRE(::stat(path("/results/", 2).c_str(), &after) == 0);
+    CHECK(after.st_ino == before.st_ino);
+    std::error_code ec;
+    CHECK(files.read_receipt(process_id(2), ec) == sample_receipt(2));
+    CHECK_FALSE(ec);
+
+    // A spare file that somebody has a name for is not written to.
+    REQUIRE_FALSE(files.write_record(sample_record(3)));
+    fs::create_hard_link(path("/processes/", 3), dir.path() + "/mine");
+    REQUIRE_FALSE(files.remove_record(process_id(3)));
+    const auto mine = fs::file_size(dir.path() + "/mine");
+    REQUIRE_FALSE(files.write_record(first));
+    CHECK(fs::file_size(dir.path() + "/mine") == mine);
+    CHECK(files.load_records(first.node).found.size() == 1);
+
+    // Without its directory new files are made.
+    REQUIRE_FALSE(files.remove_record(process_id(1)));
+    fs::remove_all(spare);
+    REQUIRE_FALSE(files.write_record(sample_record(4)));
+    REQUIRE_FALSE(files.remove_record(process_id(4)));
+    CHECK_FALSE(fs::exists(path("/processes/", 4)));
+    fs::create_directory(spare);
+    REQUIRE_FALSE(files.write_record(sample_record(5)));
+    REQUIRE_FALSE(files.remove_record(process_id(5)));
+    CHECK(fs::exists(spare));
+    CHECK(files.take_problems().empty());
+  }
+  CHECK(fs::is_empty(spare));
+}
+
 TEST_CASE("5,000 records load in a second") {
   fixture f;
   const auto first = std::chrono::steady_clock::now();

@@ -58,6 +58,14 @@ class faulty_files final : public persistence::file_system {
     if (inner && remember) undo_later(path, [path] { std::filesystem::remove(path); });
     return wrapped(path, std::move(inner));
   }
+  std::error_code overwrite(const std::string& path, std::string_view bytes, bool sync) override {
+    if (auto ec = change()) return ec;
+    if (sync) ++syncs;
+    const auto before = remember ? content(path) : std::nullopt;
+    const auto ec = real().overwrite(path, bytes, sync && real_syncs);
+    if (!ec && before) undo_later(path, [path, before] { restore(path, before); });
+    return ec;
+  }
   std::vector<persistence::file_entry> regular_files(const std::string& dir,
                                                      std::error_code& ec) override {
     if ((ec = fault())) return {};

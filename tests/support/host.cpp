@@ -39,7 +39,9 @@ void begin_once() {
 
 std::string slurp(const fs::path& path) {
   std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
+  std::ostringstream all;  // what a process shows may be gone half-way: no exception then
+  all << in.rdbuf();
+  return all.str();
 }
 
 /// Calls `visit(pid, stat text after the command name)` for every process.
