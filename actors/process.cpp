@@ -175,10 +175,6 @@ void process_state::on(const backends::exit_status& status) {
 }
 
 void process_state::on(const loop_event::drained& event) {
-  if (takeover_) {
-    takeover_->holders = event.holders;
-    return;
-  }
   take_output();
   auto hold = held_from();
   if (archive_ && !archive_->over) hold = std::min(hold, archive_->written);

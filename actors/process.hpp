@@ -53,10 +53,6 @@ struct output_archive {
   std::uint64_t sent = 0;     ///< handed to the writer up to here
   std::uint64_t written = 0;  ///< in the file up to here; bytes behind it may not be given up
   std::size_t unanswered = 0;
-  /// Bytes from here on that were handed over and are not in the file yet, though the ring has them no
-  /// more: the writer keeps back the line that has not ended. Only after a restart.
-  std::uint64_t bridge_from = 0;
-  std::string bridge;
   bool over = false;       ///< full, or it failed: nothing more is written
   bool open = false;       ///< the writer has it
   bool closing = false;    ///< the last part is on its way
@@ -69,9 +65,6 @@ struct takeover {
   past_process what;
   std::uint64_t at = 0;  ///< next byte of the spool to be looked at
   std::string kept;      ///< the end of an output that is over
-  std::string recent;    ///< what was read last, up to `at`
-  /// `drained` came before everything was caught up with.
-  std::optional<std::vector<int>> holders;
   /// Requests that want to see output: they are asked again when it is all there.
   std::vector<std::function<void()>> later;
 };
@@ -147,6 +140,7 @@ class process_state {
   void next_spool_part();
   void take_spooled(const std::string& bytes);
   void end_catch_up();
+  void caught_up();
   void end_lost();
   template <class Result, class... What>
   caf::result<Result> ask_again(What... what);

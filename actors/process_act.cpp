@@ -24,6 +24,10 @@ caf::result<kill_result> process_state::on_kill(const caller& who, const kill_op
 }
 
 void process_state::begin_kill(finish_reason reason, std::string source, const kill_options& what) {
+  if (takeover_) {
+    takeover_->later.push_back([this, reason, source, what] { begin_kill(reason, source, what); });
+    return;
+  }
   if (!has_child_) return;  // it has ended; whoever waits is answered when that is told
   if (!exit_ && !cause_) {
     cause_ = cause{reason, std::move(source)};
@@ -73,6 +77,7 @@ caf::result<process_summary> process_state::on_signal(std::int32_t signal_number
                       "signal: there is no signal " + std::to_string(signal_number));
   }
   if (exit_) return gone();
+  if (takeover_) return ask_again<process_summary>(signal_atom_v, caller{}, signal_number);
   if (waiters_.count() >= defaults::waiters_per_process) {
     return make_error(errc::limit_reached, "too many requests wait on this process");
   }
@@ -85,6 +90,7 @@ caf::result<process_summary> process_state::on_signal(std::int32_t signal_number
 
 caf::result<write_result> process_state::on_write(write_request what) {
   if (exit_) return gone();
+  if (takeover_) return ask_again<write_result>(write_atom_v, caller{}, std::move(what));
   if (!request_.pty && !request_.stdin_pipe) {
     return make_error(
         errc::bad_state,

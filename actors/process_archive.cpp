@@ -44,6 +44,7 @@ void process_state::send_archive(std::string bytes, bool last, std::function<voi
   archive_->sent += bytes.size();
   job.text = std::move(bytes);
   job.last = last;
+  job.flush = takeover_ != nullptr;
   ++archive_->unanswered;
   archive_->open = true;
   compat::request_within(self_, defaults::spill_limit, services_->spill, std::move(job))
@@ -54,7 +55,6 @@ void process_state::send_archive(std::string bytes, bool last, std::function<voi
               --mine.unanswered;
               mine.written = std::max(mine.written, written);
               mine.over = mine.over || full;
-              if (mine.written >= mine.bridge_from + mine.bridge.size()) mine.bridge.clear();
               then();
             };
             if (!archive_->path.empty()) return done();
@@ -107,25 +107,16 @@ void process_state::finish_archiving() {
 }
 
 bool process_state::archived(std::uint64_t cursor) const {
-  if (!archive_ || archive_->path.empty() || cursor >= output_.begin()) return false;
-  const auto& bridge = archive_->bridge;
-  return cursor < archive_->written ||
-         (cursor >= archive_->bridge_from && cursor < archive_->bridge_from + bridge.size());
+  return archive_ && !archive_->path.empty() &&
+         cursor < std::min(output_.begin(), archive_->written);
 }
 
 /// What the file has from a cursor on, up to where the memory goes on; `then` gets what the memory has
 /// if the file cannot be read.
 void process_state::read_archive(std::uint64_t cursor, output_view view, std::size_t max_bytes,
                                  std::function<void(output_chunk)> then) {
-  const auto end = output_.begin();
-  if (cursor >= archive_->written) {
-    const auto at = static_cast<std::size_t>(cursor - archive_->bridge_from);
-    const auto most = std::min<std::uint64_t>(max_bytes, end - cursor);
-    return then(output_.chunk_of(archive_->bridge.substr(at, static_cast<std::size_t>(most)),
-                                 cursor, view));
-  }
-  const auto most = std::min<std::uint64_t>(
-      {max_bytes, std::min(end, archive_->written) - cursor, defaults::read_part_bytes});
+  const auto end = std::min(output_.begin(), archive_->written);
+  const auto most = std::min<std::uint64_t>({max_bytes, end - cursor, defaults::read_part_bytes});
   compat::request(self_, services_->store, read_atom_v, archive_->path, cursor, most)
       .then(
           [this, cursor, view, max_bytes, then](file_part& part) {

@@ -119,15 +119,10 @@ void process_state::on_adopt() {
     const auto left = started_at_ + *request_.timeout - caf::make_timestamp();
     arm(process_deadline, std::max<caf::timespan>(left, caf::timespan::zero()), deadline_timer_);
   }
-  auto sink = make_actor_sink(loop_listener_actor{caf::actor_cast<process_actor>(self_)});
-  if (past.detached) {
-    services_->backend->adopt_running(child_, past.record.pid, past.record.start_ticks, request_.id,
-                                      std::move(sink));
-  } else if (past.child->left) {
-    begin_catch_up();
-  } else {
-    services_->backend->adopt(child_, std::move(sink));
-  }
+  if (!past.detached) return begin_catch_up();
+  services_->backend->adopt_running(
+      child_, past.record.pid, past.record.start_ticks, request_.id,
+      make_actor_sink(loop_listener_actor{caf::actor_cast<process_actor>(self_)}));
 }
 
 // -- taking over ----------------------------------------------------------------------------------
@@ -219,11 +214,6 @@ void process_state::take_spooled(const std::string& bytes) {
       kept.erase(0, kept.size() - most);
     }
   }
-  auto& recent = takeover_->recent;
-  recent += bytes;
-  if (recent.size() > defaults::read_part_bytes) {
-    recent.erase(0, recent.size() - defaults::read_part_bytes);
-  }
   if (!archive_ || archive_->over || takeover_->at <= archive_->sent) return next_spool_part();
   const auto skip = archive_->sent > from ? static_cast<std::size_t>(archive_->sent - from) : 0;
   archive_->sent = from + skip;
@@ -231,38 +221,37 @@ void process_state::take_spooled(const std::string& bytes) {
 }
 
 void process_state::end_catch_up() {
-  auto past = std::exchange(takeover_, nullptr);
-  const auto& child = past->what.child;
-  if (child && !child->spool_path.empty()) {
-    // What is known from files only stays there until the receipt is written.
-    if (child->left) {
-      left_spool_ = child->spool_path;
-    } else {
-      compat::send(self_, services_->store, discard_atom_v, child->spool_path);
-    }
-  }
-  if (child && child->left) {
-    auto& kept = past->kept;
-    if (const auto most = services_->opts->retained_bytes; kept.size() > most) {
-      kept.erase(0, kept.size() - most);
-    }
-    // The spool ends early when it had reached its cap; the counts are exact all the same.
-    output_.restore(std::move(kept), past->at - std::min<std::uint64_t>(past->at, kept.size()));
-    output_.lose_until(child->total_bytes);
-    on(*child->left);
-    on(loop_event::drained{child->holders});
-    for (const auto& again : past->later) again();
+  const auto& child = *takeover_->what.child;
+  if (!child.left) {
+    // Not before: until it is adopted, a node that comes after us finds the spool again.
+    services_->backend->adopt(
+        child_, make_actor_sink(loop_listener_actor{caf::actor_cast<process_actor>(self_)}));
     return;
   }
-  if (archive_ && archive_->sent < output_.begin()) archive_->over = true;  // something is missing
-  if (archive_ && !archive_->over && archive_->written < output_.begin()) {
-    const auto size = std::min<std::uint64_t>(past->at - archive_->written, past->recent.size());
-    archive_->bridge_from = past->at - size;
-    archive_->bridge = past->recent.substr(past->recent.size() - static_cast<std::size_t>(size));
+  const auto past = std::exchange(takeover_, nullptr);
+  left_spool_ = child.spool_path;  // stays until the receipt is written
+  auto& kept = past->kept;
+  if (const auto most = services_->opts->retained_bytes; kept.size() > most) {
+    kept.erase(0, kept.size() - most);
   }
+  // The spool ends early when it had reached its cap; the counts are exact all the same.
+  output_.restore(std::move(kept), past->at - std::min<std::uint64_t>(past->at, kept.size()));
+  output_.lose_until(child.total_bytes);
+  on(*child.left);
+  on(loop_event::drained{child.holders});
+  for (const auto& again : past->later) again();
+}
+
+/// The ring is ours, and everything before it was looked at.
+void process_state::caught_up() {
+  const auto past = std::exchange(takeover_, nullptr);
+  const auto& child = past->what.child;
+  if (child && !child->spool_path.empty()) {
+    compat::send(self_, services_->store, discard_atom_v, child->spool_path);
+  }
+  if (archive_ && archive_->sent < output_.begin()) archive_->over = true;  // something is missing
   output_.go_on_at(reports_ && reports_->matcher && child ? noted(*child, ring_note::watched) : 0);
   take_output();
-  if (past->holders) on(loop_event::drained{*past->holders});
   for (const auto& again : past->later) again();
 }
 

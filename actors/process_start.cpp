@@ -42,7 +42,7 @@ void process_state::on(const backends::start_info& info) {
   output_.attach(info.output);
   if (takeover_) {
     begin_heartbeat();
-    return begin_catch_up();
+    return caught_up();
   }
   compat::send(self_, services_->registry, started_atom_v, request_.id, pid_);
   services_->numbers->started(caf::make_timestamp() - started_at_);

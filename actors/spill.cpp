@@ -63,7 +63,7 @@ caf::result<std::string, std::uint64_t, bool> spill_state::on_job(spill_job& job
     bytes.remove_prefix(std::min<std::size_t>(bytes.size(), next - job.position));
   }
   auto ec = file->write(bytes);
-  if (!ec && job.last) ec = file->finish();
+  if (!ec && (job.last || job.flush)) ec = file->finish();
   if (ec) {
     // Half an output under the name of the whole would be a lie.
     directory_.remove(path);

@@ -28,6 +28,8 @@ struct spill_job {
   bool raw = false;
   std::uint64_t position = 0;
   std::string path;
+  /// Keep nothing back: where it came from is removed.
+  bool flush = false;
 };
 
 /// Lines of an output of which the beginning is in a file and the rest in memory.

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -158,8 +159,9 @@ class server {
 bool is_running(const std::string& number) {
   for (const auto& entry : std::filesystem::directory_iterator{"/proc"}) {
     std::ifstream file{entry.path() / "cmdline", std::ios::binary};
-    std::string line{std::istreambuf_iterator<char>{file}, {}};
-    if (line == std::string{"sleep"} + '\0' + number + '\0') return true;
+    std::ostringstream line;  // a process may go while it is looked at: no exception then
+    line << file.rdbuf();
+    if (line.str() == std::string{"sleep"} + '\0' + number + '\0') return true;
   }
   return false;
 }
