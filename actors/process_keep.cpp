@@ -235,7 +235,8 @@ void process_state::end_catch_up() {
     kept.erase(0, kept.size() - most);
   }
   // The spool ends early when it had reached its cap; the counts are exact all the same.
-  output_.restore(std::move(kept), past->at - std::min<std::uint64_t>(past->at, kept.size()));
+  const auto from = past->at - std::min<std::uint64_t>(past->at, kept.size());
+  output_.restore(std::move(kept), from);
   output_.lose_until(child.total_bytes);
   on(*child.left);
   on(loop_event::drained{child.holders});

@@ -167,7 +167,8 @@ std::shared_ptr<arena::lease> arena::use(std::uint32_t slot, lease::end done) {
 
 void arena::part() noexcept {
   // In one step for whoever reads or writes meanwhile; a failure leaves what was there.
-  ::mmap(base_, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_, 0);
+  static_cast<void>(::mmap(base_, size(), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_, 0));
 }
 
 ring arena::view(std::uint32_t slot) const noexcept {
