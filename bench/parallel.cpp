@@ -29,6 +29,7 @@ std::vector<double> raw_parallel(const raw_args&) {
   raw_options with;
   with.pipe_output = true;
   std::vector<raw_child> children;
+  children.reserve(count);
   for (int i = 0; i < count; ++i) children.push_back(raw_spawn(command_of(i), with));
   for (int i = 0; i < count; ++i) {
     const auto& child = children[static_cast<std::size_t>(i)];

@@ -28,7 +28,7 @@ void server::carry_out(const wire::message& m, Action action) {
 void server::received(wire::message&& m) {
   switch (m.what) {
     case kind::start:
-      carry_out<wire::start_order>(m, [this](auto&& r) { start(std::move(r)); });
+      carry_out<wire::start_order>(m, [this](wire::start_order&& r) { start(std::move(r)); });
       break;
     case kind::prepare:
       carry_out<wire::prepare_order>(m, [this](auto&& r) {
