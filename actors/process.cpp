@@ -280,7 +280,6 @@ void process_state::on(const loop_event::kill_done& event) {
 // -- output ---------------------------------------------------------------------------------------
 
 void process_state::take_output() {
-  if (takeover_) return;
   const auto fresh = output_.take_new();
   if (fresh.to > fresh.from) {
     const auto pieces = output_.slices(fresh.from, fresh.to);

@@ -314,6 +314,9 @@ class process_state {
 
 template <class Result, class... What>
 caf::result<Result> process_state::ask_again(What... what) {
+  if (takeover_->later.size() >= defaults::waiters_per_process) {
+    return make_error(errc::limit_reached, "too many requests wait on this process");
+  }
   auto promise = self_->make_response_promise<Result>();
   takeover_->later.push_back([this, promise, what...]() mutable {
     compat::request(self_, caf::actor_cast<process_actor>(self_), what...)

@@ -176,10 +176,6 @@ void process_state::hand_over_reports() {
 
 heartbeat_text process_state::on_heartbeat(std::uint64_t cursor) const {
   heartbeat_text result;
-  if (takeover_) {  // not caught up with yet: nothing new at the moment
-    result.cursor = cursor;
-    return result;
-  }
   result.finished = exit_.has_value();
   if (result.finished) return result;
   auto chunk = output_.read(cursor, output_view::text, services_->opts->retained_bytes, false);

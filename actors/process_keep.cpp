@@ -151,7 +151,7 @@ void process_state::begin_catch_up() {
 /// What was printed while nobody looked, and is in a file by now, is looked at before the rest.
 void process_state::begin_spool() {
   const auto& child = takeover_->what.child;
-  if (!child || child->spool_path.empty()) return end_catch_up();
+  if (child->spool_path.empty()) return end_catch_up();
   if (!archive_ && child->spool_from == 0) archive_ = std::make_unique<output_archive>();
   const auto spool_end = spool_end_of(*child);
   auto from = spool_end;

@@ -79,9 +79,13 @@ recovery_plan recover(backends::backend& backend, open_journal& journal) {
   for (auto& receipt : std::exchange(journal.receipts, {})) {
     facts.receipts.push_back(std::make_shared<const persistence::receipt>(std::move(receipt)));
   }
-  std::promise<backends::recovery> answer;
-  auto answered = answer.get_future();
-  backend.recover([&answer](backends::recovery found) { answer.set_value(std::move(found)); });
+  const auto answer = std::make_shared<std::promise<backends::recovery>>();
+  auto answered = answer->get_future();
+  backend.recover([answer](backends::recovery found) { answer->set_value(std::move(found)); });
+  // The backend has a limit of its own for the first word; a keeper may also stop in the middle.
+  if (answered.wait_for(2 * defaults::keeper_limit) != std::future_status::ready) {
+    throw std::runtime_error{"the keeper does not say what it has; nothing was taken over"};
+  }
   facts.found = answered.get();
   for (const auto& record : journal.records) {
     if (record.kind != static_cast<std::uint8_t>(journal_kind::event)) continue;

@@ -8,7 +8,6 @@ namespace troupe {
 spill_state::spill_state(spill_actor::pointer, std::shared_ptr<const options> opts,
                          persistence::file_system* files)
     : files_(*files),
-      state_dir_(opts->state_dir),
       directory_(
           *files,
           opts->state_dir.empty() ? persistence::temporary_output_path()

@@ -76,7 +76,6 @@ class spill_state {
   void prune();
 
   persistence::file_system& files_;
-  std::string state_dir_;
   persistence::output_directory directory_;
   /// By process; null: it failed, and what still comes is thrown away.
   std::map<std::string, std::unique_ptr<persistence::output_file>> open_;
