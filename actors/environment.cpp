@@ -10,6 +10,7 @@
 
 #include "troupe/actors/run_directory.hpp"
 #include "troupe/actors/shell_scripts.hpp"
+#include "troupe/text/plain_command.hpp"
 #include "troupe/text/sudo.hpp"
 
 namespace troupe {
@@ -260,14 +261,23 @@ void environment_state::launch(const launch_job& job) {
     }
     command.report_path = order.report_path;
     command.report_marker = spec.report_marker;
-    spec.argv = {what_.shell, "-c", shell_runner(what_.report)};
-    spec.state_script = own_functions(what_.report) + shell_.prelude();
-    spec.command_script = command_script(command);
+    look_whether_plain(command);
     spec.env = shell_.env();
     // A directory that was given is checked by the kernel at the start; the remembered one is the
     // script's, which can fall back.
     spec.cwd = order.own_workdir ? order.start_cwd : "/";
     if (!order.failure && order.stdin_lead.empty()) spec.prepared = take_warm(request);
+    const bool reports = !command.report_path.empty() || !command.report_marker.empty();
+    if (spec.prepared == 0 && (command.plain || !reports)) {
+      spec.argv = {what_.shell, "-c", lone_runner()};
+      spec.state_script =
+          lone_script(command, command.plain && !shell_.prelude_matters() ? std::string_view{}
+                                                                          : shell_.prelude());
+    } else {
+      spec.argv = {what_.shell, "-c", shell_runner(what_.report)};
+      spec.state_script = own_functions(what_.report) + shell_.prelude();
+      spec.command_script = command_script(command);
+    }
   } else {
     spec.argv = {what_.shell, "-c", std::move(text)};
     spec.env = child_env_->make(request.env, spec.marker);
@@ -276,6 +286,18 @@ void environment_state::launch(const launch_job& job) {
   compat::send(self_, job.process, std::move(order));
   // The next shell is started when this command has ended, not beside it, as long as one is left.
   if (warm_.empty()) refill();
+}
+
+void environment_state::look_whether_plain(command_order& command) const {
+  // What a directory is called is something that a shell changes, too.
+  const auto& cwd = command.cwd;
+  if (!command.report_marker.empty() || std::filesystem::path{cwd}.lexically_normal() != cwd ||
+      (cwd.size() > 1 && cwd.ends_with('/'))) {
+    return;
+  }
+  const auto found = text::plain(command.command);
+  command.plain = found && shell_.leaves_alone(found->words);
+  command.pipeline = command.plain && found->pipeline;
 }
 
 void environment_state::on_left(const command_left& what) {

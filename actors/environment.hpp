@@ -20,6 +20,8 @@
 
 namespace troupe {
 
+struct command_order;
+
 class environment_state {
  public:
   environment_state(environment_actor::pointer self,
@@ -60,6 +62,7 @@ class environment_state {
     backends::child_id id;
     std::uint64_t generation;
   };
+  void look_whether_plain(command_order& command) const;
   backends::child_id take_warm(const spawn_request& request);
   void refill();
 

@@ -16,10 +16,20 @@
 // of descriptors in the shell itself, can find it: it protects against output, not against the
 // user's own shell.
 //
+// Two kinds of commands do without: those that nobody asks for a report, and those that can leave nothing
+// behind in the shell (`text::plain`). A new shell reads one script for them and has no function of
+// ours (`lone_script`):
+//
+//   bash -c '. /dev/fd/9; eval "$command"'
+//
+// A plain one only writes to the report file if it is a pipeline, whose codes are wanted, or if its
+// directory has gone.
+//
 // Text only: no actors, no descriptors. The same for every backend whose shell is bash.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "troupe/config/options.hpp"
@@ -40,18 +50,28 @@ struct command_order {
   /// commands change nothing for the next one).
   std::string report_path;
   std::string report_marker;
+  /// `text::plain` says so, and none of its command words is a function or an alias here. Not
+  /// together with `report_marker`.
+  bool plain = false;
+  bool pipeline = false;  ///< a plain one with a pipeline in it
 };
 
 /// What a shell reads before everything else on descriptor 9: `__troupe_begin` and `__troupe_end`.
 const std::string& own_functions(report_channel channel);
 
+/// What a shell with our functions reads on descriptor 8.
 std::string command_script(const command_order& order);
+
+/// All that a new shell reads, on descriptor 9: for a plain command, or one without a report.
+/// `prelude`: what of the state it needs (`shell_state::prelude`), or nothing.
+std::string lone_script(const command_order& order, std::string_view prelude);
 
 /// The script of a login shell that only reports (`bash -l -c`, on descriptor 9).
 std::string snapshot_script(const std::string& report_path, const std::string& report_marker);
 
 /// The fixed `-c` text of shells that run a command, and of the login shell that is only asked.
 const char* shell_runner(report_channel channel);
+const char* lone_runner();
 const char* shell_asker(report_channel channel);
 
 /// A number for one report: 128 random bits in hex. Throws std::system_error if the kernel has none.

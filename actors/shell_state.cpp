@@ -13,6 +13,7 @@ constexpr std::string_view never_kept[] = {"_",         "BASHOPTS", "EUID",     
                                            "SHELLOPTS", "SHLVL",    "TROUPE_PROCESS", "UID"};
 
 constexpr std::string_view report_head = "troupe1";
+constexpr std::string_view plain_head = "plain1";
 constexpr std::string_view report_tail = "end";
 
 std::string_view take_field(std::string_view& rest) {
@@ -132,6 +133,26 @@ std::optional<std::string> decode_double_quoted(std::string_view text) {
   return std::nullopt;
 }
 
+/// Whether a shell with these variables begins like any other: bash takes its options, functions and a
+/// script to read first from some.
+bool is_usual(const std::vector<std::string>& env) {
+  constexpr std::string_view unusual[] = {
+      "BASHOPTS=", "BASH_COMPAT=", "BASH_ENV=", "BASH_FUNC_", "POSIXLY_CORRECT=", "SHELLOPTS="};
+  return std::none_of(env.begin(), env.end(), [&](const std::string& entry) {
+    return std::any_of(std::begin(unusual), std::end(unusual),
+                       [&](std::string_view name) { return entry.starts_with(name); });
+  });
+}
+
+template <class F>
+void for_each_line(std::string_view text, F act) {
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    act(text.substr(0, end));
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  }
+}
+
 bool is_never_kept(std::string_view name) {
   return std::find(std::begin(never_kept), std::end(never_kept), name) != std::end(never_kept);
 }
@@ -140,24 +161,31 @@ bool is_never_kept(std::string_view name) {
 
 std::optional<shell_report> parse_report(std::string_view bytes) {
   auto rest = bytes;
-  if (take_field(rest) != report_head) return std::nullopt;
+  take_field(rest);  // what the shell has noted for itself
   shell_report report;
+  const auto head = take_field(rest);
+  report.plain = head == plain_head;
+  if (!report.plain && head != report_head) return std::nullopt;
   const auto code = number(take_field(rest));
   if (!code) return std::nullopt;
   report.code = *code;
-  report.start_cwd = take_field(rest);
-  auto cwd = take_field(rest);
-  if (cwd.ends_with('\n')) cwd.remove_suffix(1);
-  report.cwd = cwd;
+  report.start_cwd = report.cwd = take_field(rest);
+  if (!report.plain) {
+    auto cwd = take_field(rest);
+    if (cwd.ends_with('\n')) cwd.remove_suffix(1);
+    report.cwd = cwd;
+  }
   auto codes = take_field(rest);
   while (!codes.empty()) {
     const auto space = codes.find(' ');
     if (const auto part = number(codes.substr(0, space))) report.pipestatus.push_back(*part);
     codes.remove_prefix(space == codes.npos ? codes.size() : space + 1);
   }
-  report.exports = take_field(rest);
-  report.functions = take_field(rest);
-  report.aliases = take_field(rest);
+  if (!report.plain) {
+    report.exports = take_field(rest);
+    report.functions = take_field(rest);
+    report.aliases = take_field(rest);
+  }
   if (take_field(rest) != report_tail) return std::nullopt;
   return report;
 }
@@ -186,7 +214,18 @@ std::optional<std::string> exported_value(std::string_view statement) {
   return std::nullopt;
 }
 
+void shell_state::set_base(std::vector<std::string> base) {
+  base_ = std::move(base);
+  usual_ = is_usual(env());
+}
+
+bool shell_state::leaves_alone(const std::vector<std::string_view>& words) const {
+  return usual_ && std::none_of(words.begin(), words.end(),
+                                [&](std::string_view word) { return names_.contains(word); });
+}
+
 bool shell_state::update(const shell_report& report, const name_filter& excluded) {
+  if (report.plain) return false;
   auto exports = parse_exports(report.exports);
   std::erase_if(exports,
                 [&](const auto& row) { return is_never_kept(row.first) || excluded(row.first); });
@@ -215,8 +254,32 @@ bool shell_state::update(const shell_report& report, const name_filter& excluded
   exports_ = std::move(exports);
   env_ = std::move(env);
   prelude_ = std::move(prelude);
+  prelude_matters_ = !statements.empty();
+  usual_ = is_usual(env_);
+  look_at_names(report);
   ++generation_;
   return true;
+}
+
+void shell_state::look_at_names(const shell_report& report) {
+  names_.clear();
+  for_each_line(report.functions, [this](std::string_view line) {
+    // Lines that only look like this (in a here-document) do no harm.
+    constexpr std::string_view head = "function ";
+    constexpr std::string_view tail = " () ";
+    if (line.starts_with("export -f ")) prelude_matters_ = true;
+    if (!line.ends_with(tail)) return;
+    line.remove_suffix(tail.size());
+    if (line.starts_with(head)) line.remove_prefix(head.size());
+    names_.emplace(line);
+  });
+  for_each_line(report.aliases, [this](std::string_view line) {
+    for (const std::string_view head : {"alias ", "-- "}) {
+      if (line.starts_with(head)) line.remove_prefix(head.size());
+    }
+    names_.emplace(line.substr(0, line.find('=')));
+  });
+  if (names_.contains("command_not_found_handle")) prelude_matters_ = true;
 }
 
 std::string shell_state::make_prelude(const std::map<std::string, std::string>& statements,

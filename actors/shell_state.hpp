@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@ namespace troupe {
 /// What one shell reported at its end.
 struct shell_report {
   std::int32_t code = 0;
+  /// Of a command that changes nothing (`text::plain`): what is below `pipestatus` is not known, and
+  /// `cwd` is where it began.
+  bool plain = false;
   /// Directory in which the command began (not always the one asked for: it may have gone).
   std::string start_cwd;
   std::string cwd;
@@ -43,7 +47,7 @@ class shell_state {
   using name_filter = std::function<bool(std::string_view)>;
 
   /// The variables of a shell of which nothing is known yet (`NAME=value`).
-  void set_base(std::vector<std::string> base) { base_ = std::move(base); }
+  void set_base(std::vector<std::string> base);
 
   /// Takes over what a shell reported. Variables for which `excluded` is true are left as they were.
   /// True if anything changed.
@@ -56,6 +60,15 @@ class shell_state {
   /// What a new shell reads after our functions. Deterministic: the same state gives the same text.
   const std::string& prelude() const { return prelude_; }
 
+  /// Whether a command with these command words (`text::plain`) finds programs and builtins behind
+  /// them, and a shell that does as usual: no functions or aliases of these names, and nothing in the
+  /// environment that turns a shell into another one.
+  bool leaves_alone(const std::vector<std::string_view>& words) const;
+
+  /// Whether such a command needs the prelude all the same: for functions that are exported or called
+  /// for unknown commands, and for variables that cannot be given to exec(2).
+  bool prelude_matters() const { return prelude_matters_; }
+
   /// Counts the changes; a shell that read an older prelude is of no use any more.
   std::uint64_t generation() const { return generation_; }
 
@@ -65,7 +78,12 @@ class shell_state {
   std::vector<std::string> env_;
   bool known_ = false;
   std::string prelude_ = make_prelude({}, {}, {});
+  std::set<std::string, std::less<>> names_;  ///< of functions and aliases
+  bool prelude_matters_ = false;
+  bool usual_ = false;  ///< nothing in `env()` makes a shell behave otherwise
   std::uint64_t generation_ = 1;
+
+  void look_at_names(const shell_report& report);
 
   static std::string make_prelude(const std::map<std::string, std::string>& statements,
                                   const std::string& functions, const std::string& aliases);

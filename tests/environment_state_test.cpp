@@ -131,6 +131,61 @@ TEST_CASE("settings of the user's shell do not break the next one") {
   }
 }
 
+TEST_CASE("what a command finds does not depend on whether its shell needs the whole state") {
+  // Commands that can leave nothing behind get a shell without our functions (`text::plain`).
+  const auto what = GENERATE(from_range(all_kinds()));
+  CAPTURE(what);
+  const scratch_home scratch{""};
+  host h{of_kind(what)};
+  const auto plain_code = [&](const std::string& command) {
+    return h.run(command).process.exit->code;
+  };
+  CHECK(plain_code("true") == 0);
+  CHECK(plain_code("false || ls /nonexistent") == 2);
+  const auto piped = h.run("false | true | sh -c 'exit 3'");
+  CHECK(piped.process.exit->code == 3);
+  CHECK(piped.pipestatus == std::vector<std::int32_t>{1, 0, 3});
+  CHECK(h.run("false | true", [](spawn_request& r) { r.pipefail = true; }).process.exit->code == 1);
+  CHECK(h.run("echo $TROUPE_PROCESS").output.starts_with("proc_"));
+
+  SECTION("a function or an alias of the name of a program") {
+    h.run("ls() { export BY=function; }; alias id='export BY=alias'; alias -- -x=true");
+    h.run("ls");
+    CHECK(h.run("echo $BY").output == "function\n");
+    h.run("id");
+    CHECK(h.run("echo $BY").output == "alias\n");
+    h.run("unset -f ls; unalias id; true() { echo mine; }");
+    CHECK(h.run("true").output == "mine\n");
+    CHECK_THAT(h.run("id").output, ContainsSubstring("uid="));
+  }
+  SECTION("what is called for unknown commands, and what programs inherit") {
+    h.run(
+        "command_not_found_handle() { echo no $1; return 9; }; g() { echo exported; }; export -f "
+        "g");
+    CHECK(h.run("nothing-of-this-name").output == "no nothing-of-this-name\n");
+    CHECK(h.run("bash -c g").output == "exported\n");
+  }
+  SECTION("variables with attributes") {
+    h.run("declare -ix N=5; declare -rx R=6");
+    CHECK(h.run("echo $N $R").output == "5 6\n");
+    CHECK(h.run("sh -c 'echo $N $R'").output == "5 6\n");
+  }
+  SECTION("a shell that its environment turns into another one") {
+    const auto file = (scratch.path / "first").string();
+    h.run("echo 'ls() { export BY=file; }' > " + file + "; export BASH_ENV=" + file);
+    h.run("ls");
+    CHECK(h.run("echo $BY").output == "file\n");
+  }
+  SECTION("a directory by another name") {
+    fs::create_directory(scratch.path / "d");
+    const auto into = [&](const char* name) {
+      return [at = (scratch.path / name).string()](spawn_request& r) { r.workdir = at; };
+    };
+    CHECK(h.run("pwd", into("d")).output == (scratch.path / "d").string() + "\n");
+    CHECK(h.run("pwd", into("d/../d/")).output == (scratch.path / "d").string() + "\n");
+  }
+}
+
 TEST_CASE("a directory that has gone is replaced by its nearest ancestor, and said so") {
   const auto what = GENERATE(from_range(all_kinds()));
   CAPTURE(what);
