@@ -335,6 +335,8 @@ backends::child_id environment_state::take_warm(const spawn_request& request) {
 
 void environment_state::refill() {
   if (!is_bash() || what_.warm_shells == 0 || phase_ != phase::ready) return;
+  // They save waiting, not work: where many commands run at once, a shell is started for each of them.
+  if (running_ > what_.warm_shells) return;
   std::erase_if(warm_, [this](const warm_shell& shell) {
     if (shell.generation == shell_.generation()) return false;
     services_->backend->discard(shell.id);
