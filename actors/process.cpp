@@ -287,15 +287,7 @@ void process_state::take_output() {
     for (const auto piece : pieces) {
       if (piece.empty()) continue;
       if (auto* run = waiters_.run.get()) {
-        run->scratch.clear();
-        if (request_.pty || run->noise.passing()) {
-          run->view.feed(piece, run->scratch);
-        } else {
-          run->clean.clear();
-          run->noise.feed(piece, run->clean);
-          run->view.feed(run->clean, run->scratch);
-        }
-        feed_run(run->scratch);
+        feed_run(*run, piece);
       }
       if (reports_ && reports_->matcher) watch(piece, position);
       position += piece.size();

@@ -194,7 +194,8 @@ class process_state {
   wait_result make_wait_result(wait_status how) const;
 
   // -- output of a foreground command (process_spill.cpp) --
-  void feed_run(std::string_view text);
+  void feed_run(run_wait& run, std::string_view bytes);
+  void feed_run_text(run_wait& run, std::string_view text);
   void begin_spill(run_wait& run);
   spill_job next_spill(spill_feed& feed) const;
   void push_spill(const std::shared_ptr<spill_feed>& feed);

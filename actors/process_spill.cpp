@@ -8,8 +8,21 @@
 
 namespace troupe {
 
-void process_state::feed_run(std::string_view text) {
-  auto& run = *waiters_.run;
+void process_state::feed_run(run_wait& run, std::string_view bytes) {
+  // Each byte is looked at several times: in blocks that stay in the cache.
+  constexpr std::size_t block = 64 * 1024;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(block, bytes.size()))) {
+    auto part = bytes.substr(0, block);
+    if (!request_.pty && !run.noise.passing()) {
+      run.clean.clear();
+      run.noise.feed(part, run.clean);
+      part = run.clean;
+    }
+    feed_run_text(run, run.view.next(part));
+  }
+}
+
+void process_state::feed_run_text(run_wait& run, std::string_view text) {
   if (!run.spill && run.output.total_chars() + text.size() > services_->opts->foreground_chars &&
       run.output.total_chars() + text::count_chars(text) > services_->opts->foreground_chars) {
     begin_spill(run);

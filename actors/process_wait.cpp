@@ -50,16 +50,14 @@ caf::result<run_result> process_state::on_run(const caller& who) {
 void process_state::answer_run(run_status how) {
   auto run = std::exchange(waiters_.run, nullptr);
   if (!run) return;
-  run->scratch.clear();
+  std::string rest;
   if (!request_.pty) {
     run->clean.clear();
     run->noise.finish(run->clean);
-    run->view.feed(run->clean, run->scratch);
+    run->view.feed(run->clean, rest);
   }
-  if (exit_) run->view.finish(run->scratch);
-  waiters_.run = std::move(run);
-  feed_run(waiters_.run->scratch);
-  run = std::exchange(waiters_.run, nullptr);
+  if (exit_) run->view.finish(rest);
+  feed_run_text(*run, rest);
   std::string suffix;
   const std::string lead = run->output.total_chars() > 0 ? "\n" : "";
   if (how == run_status::timed_out) {

@@ -28,7 +28,6 @@ struct run_wait {
   text::stream_view view;
   text::head_tail output;
   std::shared_ptr<spill_feed> spill;  ///< null: nothing was left out yet
-  std::string scratch;
   std::string clean;
 
   explicit run_wait(std::size_t cap) : output(cap) {}

@@ -59,9 +59,7 @@ watch_matcher::watch_matcher(std::shared_ptr<const watch_patterns> patterns)
     : patterns_(std::move(patterns)), lines_(defaults::watch_window) {}
 
 void watch_matcher::feed(std::string_view bytes) {
-  scratch_.clear();
-  view_.feed(bytes, scratch_);
-  lines_.feed(scratch_, [this](const text::line_view& line) { on_line(line); });
+  lines_.feed(view_.next(bytes), [this](const text::line_view& line) { on_line(line); });
 }
 
 void watch_matcher::finish() {

@@ -11,7 +11,7 @@ namespace {
 /// A disk that fails so often in a row is left alone until the next time.
 constexpr int most_failures = 8;
 /// Directories are looked through when this part of what may be kept has been written.
-constexpr std::size_t prune_part = 16;
+constexpr std::size_t prune_part = 4;
 
 }  // namespace
 

@@ -33,21 +33,20 @@ bool is_output_name(std::string_view name) {
 }  // namespace
 
 std::size_t maskable_prefix(std::string_view text) {
-  const auto line = text.rfind('\n');
-  std::size_t end = line == text.npos ? 0 : line + 1;
+  const auto least = text.size() - std::min(text.size(), longest_line);
+  const auto line = text.substr(least).rfind('\n');
+  std::size_t end = line == text.npos ? 0 : least + line + 1;
   if (text.size() - end > longest_line) {
     // Too long to wait for: up to the last character that no token contains, or all of it.
     auto at = text.size();
     while (at > text.size() - longest_line && may_be_in_secret(text[at - 1])) --at;
     end = at > text.size() - longest_line ? at : text.size();
   }
-  const auto head = text.substr(0, end);
+  // What begins earlier is not waited for.
+  const auto head = text.substr(0, end).substr(std::min(least, end));
   const auto begin = head.rfind("-----BEGIN ");
-  if (begin != head.npos && head.find("-----END ", begin) == head.npos &&
-      text.size() - begin <= longest_line) {
-    return begin;
-  }
-  return end;
+  const bool open = begin != head.npos && head.find("-----END ", begin) == head.npos;
+  return open ? end - head.size() + begin : end;
 }
 
 std::error_code output_file::write(std::string_view text) {

@@ -32,6 +32,11 @@ class ansi_stripper {
   /// Strips the next bytes of the stream and appends what remains to `out`.
   void feed(std::string_view in, std::string& out);
 
+  /// Whether `feed` would let all of `ascii` through and be where it was.
+  bool passes(std::string_view ascii) const noexcept {
+    return state_ == state::ground && ascii.find('\x1b') == ascii.npos;
+  }
+
   /// Ends the stream. The stripper is then ready for a new one.
   void finish(std::string& out);
 

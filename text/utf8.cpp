@@ -143,6 +143,10 @@ std::string to_valid_utf8(std::string_view bytes) {
   return out;
 }
 
+bool is_ascii(std::string_view bytes) {
+  return skip_ascii(bytes.data(), 0, bytes.size()) == bytes.size();
+}
+
 bool is_valid_utf8(std::string_view bytes) {
   unit stop{};
   return skip_valid(bytes, 0, stop) == bytes.size();
@@ -175,6 +179,7 @@ size_t incomplete_tail(std::string_view bytes) {
 }
 
 size_t count_chars(std::string_view valid_utf8) {
+  if (is_ascii(valid_utf8)) return valid_utf8.size();
   const char* p = valid_utf8.data();
   size_t left = valid_utf8.size();
   size_t count = 0;

@@ -33,6 +33,8 @@ class utf8_decoder {
 /// The whole of `bytes` decoded as one stream.
 std::string to_valid_utf8(std::string_view bytes);
 
+bool is_ascii(std::string_view bytes);
+
 /// True if `bytes` is well-formed UTF-8 from its first to its last byte.
 bool is_valid_utf8(std::string_view bytes);
 

@@ -5,9 +5,14 @@
 
 namespace troupe::text {
 
+namespace {
+
+/// What is looked at several times is taken in blocks, so that it is still in the cache.
+constexpr size_t block = 64 * 1024;
+
+}  // namespace
+
 void stream_view::feed(std::string_view bytes, std::string& out) {
-  // In blocks, so that the decoded text is still in the cache when it is stripped.
-  constexpr size_t block = 64 * 1024;
   while (!bytes.empty()) {
     const size_t take = std::min(bytes.size(), block);
     decoded_.clear();
@@ -15,6 +20,13 @@ void stream_view::feed(std::string_view bytes, std::string& out) {
     stripper_.feed(decoded_, out);
     bytes.remove_prefix(take);
   }
+}
+
+std::string_view stream_view::next(std::string_view bytes) {
+  if (decoder_.pending() == 0 && is_ascii(bytes) && stripper_.passes(bytes)) return bytes;
+  text_.clear();
+  feed(bytes, text_);
+  return text_;
 }
 
 void stream_view::finish(std::string& out) {

@@ -19,6 +19,10 @@ class stream_view {
   /// Appends the text of the next bytes to `out`, as far as it is certain.
   void feed(std::string_view bytes, std::string& out);
 
+  /// The text of the next bytes, as far as it is certain, without a copy where they are text as they
+  /// come. Refers to `bytes` or to this view, until the next call.
+  std::string_view next(std::string_view bytes);
+
   /// Ends the stream: an unfinished character becomes U+FFFD, an unfinished string loses its
   /// introducer. The view is then ready for a new stream.
   void finish(std::string& out);
@@ -27,6 +31,7 @@ class stream_view {
   utf8_decoder decoder_;
   ansi_stripper stripper_;
   std::string decoded_;
+  std::string text_;
 };
 
 /// The text of a slice of output. `final`: nothing follows the slice, so its loose ends are shown as
