@@ -97,6 +97,7 @@ inline constexpr std::size_t read_part_bytes = 256 * 1024;  // of a file, at onc
 
 // -- scheduler (design 10) --
 inline constexpr std::size_t max_throughput = 100;
+inline constexpr std::size_t least_workers = 2;
 inline constexpr std::size_t launcher_threads = 2;
 
 }  // namespace troupe::defaults

@@ -1,9 +1,11 @@
 #include "troupe/config/node_config.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include <caf/config_value.hpp>
 #include <caf/settings.hpp>
@@ -33,6 +35,10 @@ node_config::node_config() {
   // second (both measured, see docs/performance.md).
   set("caf.scheduler.policy", "sharing");
   set("caf.scheduler.max-throughput", defaults::max_throughput);
+  // Nothing blocks in a worker, and more of them than there are cores wake each other up in vain: with
+  // CAF's least of 4 a start costs a tenth more on 2 cores (docs/performance.md).
+  set("caf.scheduler.max-threads",
+      std::max<std::size_t>(defaults::least_workers, std::thread::hardware_concurrency()));
   set("caf.logger.console.verbosity", "quiet");
   set("caf.logger.file.verbosity", "quiet");
 }
