@@ -1,7 +1,8 @@
 // Latency of a foreground `true`: from the request to the answered `run`, asked by a thread. Raw:
 // posix_spawn of `bash -c true` with a pipe, read to the end, waitid. One after the other without a
 // pause (`true`), without warm shells (`cold`), and with pauses in which the pool of warm shells
-// fills again (`warm`; raw has the same pauses, and none is counted). And 1 GB of output.
+// fills again (`warm`; raw has the same pauses, and none is counted). `true` can leave nothing behind in
+// its shell; the same for a command that is asked what it has left. And 1 GB of output.
 #include <unistd.h>
 
 #include <optional>
@@ -43,11 +44,12 @@ std::vector<double> raw_foreground(const raw_args& args) {
   return result;
 }
 
-void foreground(core& host, int count, double pause, std::vector<double>& latencies) {
+void foreground(core& host, const std::string& command, int count, double pause,
+                std::vector<double>& latencies) {
   for (int i = 0; i < count; ++i) {
     pause_ms(pause);
     const auto start = now_ns();
-    const auto answer = host.ask<run_result>(run_atom_v, host.who(), background("true"));
+    const auto answer = host.ask<run_result>(run_atom_v, host.who(), background(command));
     latencies.push_back(seconds_since(start) * 1e3);
     if (answer.status != run_status::finished) throw std::runtime_error{"run did not finish"};
   }
@@ -65,18 +67,19 @@ struct latency_case {
   int rounds;
   int per_round;
   std::optional<double> p50_ratio;
+  std::string command = "true";  ///< raw is always `true`
 };
 
 void measure(context& ctx, const latency_case& what, core& host, results& all) {
   progress(what.name);
   std::vector<double> ours;
   std::vector<double> raw;
-  foreground(host, 20, what.pause, ours);
+  foreground(host, what.command, 20, what.pause, ours);
   ours.clear();
   for (int round = 0; round < what.rounds; ++round) {
     const auto some = ctx.raw.call(raw_foreground, raw_args::make(what.per_round, what.pause));
     raw.insert(raw.end(), some.begin(), some.end());
-    foreground(host, what.per_round, what.pause, ours);
+    foreground(host, what.command, what.per_round, what.pause, ours);
   }
   const auto p50 = median(ours);
   all.push_back({what.name, p50, "ms", median(raw), {}, "p50"});
@@ -138,6 +141,12 @@ results run_foreground(context& ctx) {
   measure(ctx, {"foreground/true", defaults::warm_shells, 0, rounds, 100, 1.5}, all);
   measure(ctx, {"foreground/cold", 0, 0, rounds, 100, 1.5}, all);
   measure(ctx, {"foreground/warm", defaults::warm_shells, warm_pause_ms, rounds, 50, 0.6}, all);
+  const std::string asked = "export BENCH=1";
+  measure(ctx, {"foreground/asked_cold", 0, 0, rounds, 100, std::nullopt, asked}, all);
+  measure(ctx,
+          {"foreground/asked_warm", defaults::warm_shells, warm_pause_ms, rounds, 50, std::nullopt,
+           asked},
+          all);
   measure_large(ctx, all);
   return all;
 }

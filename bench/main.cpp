@@ -19,6 +19,7 @@
 #include "troupe/bench/raw_server.hpp"
 #include "troupe/bench/report.hpp"
 #include "troupe/bench/stamp.hpp"
+#include "troupe/bench/state_dir.hpp"
 #include "troupe/bench/workloads.hpp"
 #include "troupe/text/quote.hpp"
 
@@ -106,10 +107,12 @@ int main_of(int argc, char** argv) {
 }  // namespace troupe::bench
 
 int main(int argc, char** argv) {
+  int code = 1;
   try {
-    return troupe::bench::main_of(argc, argv);
+    code = troupe::bench::main_of(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "troupe-bench: " << error.what() << '\n';
-    return 1;
   }
+  troupe::bench::remove_state_dirs();
+  return code;
 }

@@ -82,11 +82,6 @@ state_dir::state_dir() {
 state_dir::~state_dir() {
   using namespace std::chrono_literals;
   for (int i = 0; i < 500 && has_keeper(path_); ++i) std::this_thread::sleep_for(10ms);
-  const std::lock_guard guard{known().mutex};
-  std::error_code ec;
-  fs::remove_all(path_, ec);
-  if (ec) progress(path_ + " cannot be removed: " + ec.message());
-  known().paths.erase(path_);
 }
 
 options state_dir::kept_options(bool keeper) const {
@@ -116,7 +111,11 @@ double keeper_cpu_seconds() {
 void remove_state_dirs() {
   const std::lock_guard guard{known().mutex};
   std::error_code ec;
-  for (const auto& path : known().paths) fs::remove_all(path, ec);
+  for (const auto& path : known().paths) {
+    fs::remove_all(path, ec);
+    if (ec) progress(path + " cannot be removed: " + ec.message());
+  }
+  known().paths.clear();
 }
 
 }  // namespace troupe::bench

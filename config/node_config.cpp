@@ -32,7 +32,7 @@ void set_all(node_config& config, const std::string& prefix, const caf::settings
 node_config::node_config() {
   // The stealing policy burns a third of a core at 100 messages a second and wakes up eight times
   // slower than sharing; without a throughput limit one flooded actor holds its worker for a
-  // second (both measured, see docs/performance.md).
+  // second (both measured).
   set("caf.scheduler.policy", "sharing");
   set("caf.scheduler.max-throughput", defaults::max_throughput);
   // Nothing blocks in a worker, and more of them than there are cores wake each other up in vain: with
