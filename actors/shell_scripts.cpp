@@ -173,7 +173,8 @@ bool has_pipeline(std::string_view command) {
          !command.ends_with('\\');
 }
 
-// Aliases of the user are in force behind the prelude, so every command word is quoted.
+// Aliases of the user are in force behind the prelude, so every command word is quoted, and none is a
+// keyword.
 
 std::string exports(const command_order& order) {
   std::string script;
@@ -192,8 +193,8 @@ std::string exports(const command_order& order) {
 /// Tells where a plain command begins if that is not where it should.
 std::string report_start(const command_order& order) {
   if (order.report_path.empty() || !order.fall_back || order.cwd.empty()) return {};
-  return "if [[ $__troupe_start != " + shell_quote(order.cwd) + " ]]; then " + plain_report +
-         shell_quote(order.report_path) + "; fi\n";
+  return "\\builtin test \"$__troupe_start\" = " + shell_quote(order.cwd) + " || " + plain_report +
+         shell_quote(order.report_path) + "\n";
 }
 
 std::string plain_text(const command_order& order) {
@@ -226,7 +227,7 @@ std::string command_script(const command_order& order) {
       script += open_in_band(order.report_marker);
     }
     script +=
-        "\\builtin trap '[[ -z ${__troupe_report-} ]] || { __troupe_end \"$?\"; } 2>/dev/null' "
+        "\\builtin trap '\\builtin eval \"${__troupe_report:+__troupe_end $? 2>/dev/null}\"' "
         "EXIT\n";
     if (has_pipeline(command)) command += keep_codes;
   }
