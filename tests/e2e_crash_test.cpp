@@ -128,6 +128,21 @@ TEST_CASE("what ends while no node is there is found again with its code and its
   check_clean(where);
 }
 
+TEST_CASE("a spool that nobody refers to goes with the keeper") {
+  // As a node leaves it that dies between taking one over and removing it.
+  life_place where;
+  life node{where};
+  const auto id = fresh_id();
+  node.start(id, "end", "n", "sleep 600");
+  const auto spools = where.state() + "/keeper-0/spool";
+  fs::create_directory(spools);
+  std::ofstream{spools + "/" + fresh_id() + ".raw"} << "stale";
+  node.quit();
+  CHECK(eventually([&] { return keepers_of(where.state()).empty(); }));
+  CHECK_FALSE(fs::exists(spools));
+  check_clean(where);
+}
+
 TEST_CASE("C23: what its policy says happens to each process when the node is killed") {
   life_place where;
   std::vector<int> keep;

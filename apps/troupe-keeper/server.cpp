@@ -1,6 +1,7 @@
 // Nodes come and go: hello, refusal, taking over, attaching, the death of the owner, the end.
 #include "troupe/apps/troupe-keeper/server.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -25,6 +26,21 @@ constexpr std::size_t most_guests = 8;
 constexpr std::size_t most_queued = 64 << 20;
 constexpr auto first_guest_limit = std::chrono::seconds{10};
 constexpr auto letting_go_limit = std::chrono::seconds{1};
+
+/// Also those that nobody refers to: a node may have died between taking one over and removing it.
+void remove_spools(int dir) {
+  const int folder =
+      ::openat(dir, wire::spool_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (DIR* const list = folder < 0 ? nullptr : ::fdopendir(folder)) {
+    while (const auto* entry = ::readdir(list)) {
+      ::unlinkat(folder, entry->d_name, 0);  // fails for . and ..
+    }
+    ::closedir(list);
+  } else if (folder >= 0) {
+    ::close(folder);
+  }
+  ::unlinkat(dir, wire::spool_folder, AT_REMOVEDIR);
+}
 
 }  // namespace
 
@@ -227,8 +243,12 @@ void server::end_if_idle() {
   // The path goes first: who finds no socket there starts a keeper of its own, and who was too late
   // finds the connection closed and does the same.
   ::unlinkat(settings_.dir_fd.get(), wire::socket_name, 0);
-  ::unlinkat(settings_.dir_fd.get(), wire::spool_folder, AT_REMOVEDIR);
-  ::unlinkat(settings_.dir_fd.get(), wire::left_folder, AT_REMOVEDIR);
+  // What is in `left` names spools that the next node takes over.
+  const bool left =
+      ::unlinkat(settings_.dir_fd.get(), wire::left_folder, AT_REMOVEDIR) != 0 && errno != ENOENT;
+  if (!left) {
+    remove_spools(settings_.dir_fd.get());
+  }
   boost::system::error_code ignored;
   listener_.close(ignored);
   settings_.done();
