@@ -153,6 +153,28 @@ TEST_CASE("stat lines with anything in the name") {
   CHECK_FALSE(r.zombie);
 }
 
+TEST_CASE("stat lines of processes that show no environment") {
+  const auto line = [](const char* flags, const char* code, const char* environment) {
+    return std::string("42 (a) R 1 2 3 0 -1 ") + flags + " 1 0 0 0 0 0 0 0 20 0 1 0 777 1 1 1 " +
+           code + " 1 1 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 1 1 4 5 " + environment + " 0\n";
+  };
+  process_row r;
+  REQUIRE(parse_stat(line("4194304", "100", "1000 1234"), r));
+  CHECK(r.environment_bytes == 234);
+  CHECK_FALSE(r.in_exec);
+  REQUIRE(parse_stat(line("4194304", "100", "1000 1000"), r));  // started with none
+  CHECK(r.environment_bytes == 0);
+  CHECK_FALSE(r.in_exec);
+  REQUIRE(parse_stat(line("4194304", "0", "1000 1000"), r));
+  CHECK(r.in_exec);
+  REQUIRE(parse_stat(line("4194304", "0", "0 0"), r));
+  CHECK(r.in_exec);
+  REQUIRE(parse_stat(line("4194308", "0", "0 0"), r));  // on its way out
+  CHECK_FALSE(r.in_exec);
+  REQUIRE(parse_stat(line("2129984", "0", "0 0"), r));  // a thread of the kernel
+  CHECK_FALSE(r.in_exec);
+}
+
 TEST_CASE("markers are found by whole name") {
   using namespace std::string_view_literals;
   CHECK(find_in_environ("XTROUPE_PROCESS=no\0TROUPE_PROCESS=yes\0"sv, "TROUPE_PROCESS") == "yes");

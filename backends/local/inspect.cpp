@@ -181,7 +181,11 @@ bool waits_for_terminal(int pid, const std::string& terminal_path) {
 }
 
 std::string command_line(const process_row& row) {
-  auto text = read_text("/proc/" + std::to_string(row.pid) + "/cmdline", 16 * 1024);
+  const auto path = "/proc/" + std::to_string(row.pid) + "/cmdline";
+  auto text = read_text(path, 16 * 1024);
+  if (process_row now; text.empty() && stat_after_exec(row.pid, now)) {
+    text = read_text(path, 16 * 1024);
+  }
   while (!text.empty() && text.back() == '\0') {
     text.pop_back();
   }

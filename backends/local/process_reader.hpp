@@ -1,6 +1,7 @@
 // Reads what /proc says about single processes. Not thread-safe: one per thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -24,6 +25,10 @@ struct process_row {
   char state = '?';
   /// Ended; only its status is left.
   bool zombie = false;
+  /// Replacing its image: until the new one is complete, /proc shows no arguments and no environment.
+  bool in_exec = false;
+  /// As far as the kernel tells us.
+  std::uint64_t environment_bytes = 0;
   std::string comm;
   /// Value of TROUPE_PROCESS in its environment; empty when there is none (or it is unreadable).
   std::string marker;
@@ -40,6 +45,12 @@ bool parse_stat(std::string_view text, process_row& row);
 
 /// The value of `name=` in a block of NUL-terminated entries; empty if absent.
 std::string_view find_in_environ(std::string_view block, std::string_view name);
+
+/// How long to wait, at most, for a process in exec.
+inline constexpr std::chrono::milliseconds exec_limit{50};
+
+/// The stat line of a process as soon as it is not in exec, or after `limit`. False if it is gone.
+bool stat_after_exec(int pid, process_row& row, std::chrono::nanoseconds limit = exec_limit);
 
 class process_reader {
  public:
@@ -66,12 +77,14 @@ class process_reader {
 
   bool read_file(const char* path, std::size_t limit);
   bool read_children(const char* path, std::vector<int>& out);
+  bool read_environment(const process_row& row);
   const std::string& marker_of(const process_row& row);
 
   unique_fd proc_;
   std::unordered_map<int, marker_entry> markers_;
   std::uint64_t pass_ = 0;
   std::uint64_t now_ticks_ = 0;
+  std::chrono::nanoseconds patience_{0};  ///< what is left of `exec_limit` in this pass
   std::string buffer_;
 };
 
