@@ -57,7 +57,8 @@ int run(const std::vector<std::string>& names, bool quick, bool json) {
   std::vector<section> sections;
   int code = 0;
   for (const auto& one : workloads) {
-    if (!names.empty() && std::find(names.begin(), names.end(), one.name) == names.end()) continue;
+    const bool named = std::find(names.begin(), names.end(), one.name) != names.end();
+    if (!named && (!names.empty() || one.only_by_name)) continue;
     progress(one.name);
     const auto start = now_ns();
     try {

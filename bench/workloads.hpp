@@ -74,11 +74,13 @@ results run_follow(context& ctx);
 results run_recovery(context& ctx);
 results run_start_at(context& ctx);
 results run_strip(context& ctx);
+results run_chaos(context& ctx);
 
 struct workload {
   std::string_view name;
   std::string_view what;
   results (*run)(context&);
+  bool only_by_name = false;
 };
 
 inline constexpr std::array workloads = {
@@ -105,6 +107,8 @@ inline constexpr std::array workloads = {
     workload{"recovery", "5,000 records of an earlier life until all are listed", run_recovery},
     workload{"start_at", "start rate with 10 and with 5,000 running", run_start_at},
     workload{"strip", "ANSI, UTF-8 and redaction per MB", run_strip},
+    workload{"chaos", "nodes killed while 50 processes run, without end; only by name", run_chaos,
+             true},
 };
 
 }  // namespace troupe::bench
