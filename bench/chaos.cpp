@@ -2,6 +2,7 @@
 // in each round. Only where it is asked for by name. One round with --quick, else until a round fails or the
 // program is told to stop.
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "troupe/bench/cleanup.hpp"
 #include "troupe/bench/measure.hpp"
+#include "troupe/bench/state_dir.hpp"
 #include "troupe/bench/workloads.hpp"
 
 namespace troupe::bench {
@@ -54,6 +56,8 @@ results run_chaos(context& ctx) {
   if (!std::filesystem::exists(test)) {
     throw std::runtime_error{"there is no " + test + ": build everything, not only the programs"};
   }
+  const state_dir place;  // also for what a test that is killed leaves behind
+  ::setenv("TMPDIR", place.path().c_str(), 1);
   ::setenv("TROUPE_CHAOS_ROUNDS", std::to_string(kills_each).c_str(), 1);
   const auto start = now_ns();
   int rounds = 0;
