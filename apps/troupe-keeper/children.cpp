@@ -166,6 +166,24 @@ void server::kept::ring_done() {
   }
 }
 
+backends::found_child server::kept::known() const {
+  backends::found_child f;
+  f.marker = marker;
+  f.pid = info->pid;
+  f.start_ticks = info->start_ticks;
+  f.pty = pty;
+  f.owner_ended = owner_ended;
+  f.total_bytes = lease ? lease->producer().end() : total_bytes;
+  f.notes = notes;
+  if (spilled.has_file()) {
+    f.spool_path = owner.settings_.dir + '/' + wire::spool_folder + '/' + spilled.name();
+  }
+  f.spool_from = spilled.from();
+  f.spool_bytes = spilled.bytes();
+  f.tail_bytes = spilled.tail();
+  return f;
+}
+
 server::kept* server::find(child_id id) {
   const auto entry = children_.find(id);
   return entry == children_.end() ? nullptr : entry->second.get();
@@ -174,27 +192,16 @@ server::kept* server::find(child_id id) {
 void server::list(kept& child) {
   const auto handles = backend_->handles_of(child.id);
   wire::found f;
-  f.id = child.id;
-  f.marker = child.marker;
-  f.pid = child.info->pid;
-  f.start_ticks = child.info->start_ticks;
-  f.pty = child.pty;
+  f.child = child.known();
+  f.child.id = child.id;
+  f.child.has_stdin = handles.input >= 0 || (child.pty && !child.exit);
+  f.child.on_owner_death = child.on_owner_death;
   f.has_output = handles.output >= 0;
-  f.has_stdin = handles.input >= 0 || (child.pty && !child.exit);
-  f.on_owner_death = child.on_owner_death;
-  f.owner_ended = child.owner_ended;
   f.eof = child.output_ended;
   f.exit = child.exit;
   f.holders = child.holders;
   f.ring_gone = !child.lease;
   f.slot = child.lease ? child.lease->slot() : 0;
-  f.total_bytes = child.lease ? child.lease->producer().end() : child.total_bytes;
-  f.notes = child.notes;
-  if (child.spilled.has_file()) {
-    f.spool_path = settings_.dir + '/' + wire::spool_folder + '/' + child.spilled.name();
-    f.spool_from = child.spilled.from();
-    f.spool_bytes = child.spilled.bytes();
-  }
   tell(f, files_of(handles));
 }
 
@@ -282,23 +289,11 @@ bool server::flush(kept& child) {
   const auto lost = child.lease ? child.lease->producer().lost() : 0;
   child.ring_done();
   wire::left_record r;
-  r.marker = child.marker;
-  r.pid = child.info->pid;
-  r.start_ticks = child.info->start_ticks;
-  r.pty = child.pty;
-  r.has_stdin = child.has_stdin;
-  r.owner_ended = child.owner_ended;
+  r.child = child.known();
+  r.child.has_stdin = child.has_stdin;
+  r.child.holders = *child.holders;
   r.exit = *child.exit;
-  r.total_bytes = child.total_bytes;
-  if (child.spilled.has_file()) {
-    r.spool_path = settings_.dir + '/' + wire::spool_folder + '/' + child.spilled.name();
-  }
-  r.spool_from = child.spilled.from();
-  r.spool_bytes = child.spilled.bytes();
-  r.tail_bytes = child.spilled.tail();
   r.dropped = child.spilled.dropped() + lost;
-  r.notes = child.notes;
-  r.holders = *child.holders;
   return write_record(settings_.dir_fd.get(), file_name(child.id, child.marker),
                       wire::write_left(r));
 }

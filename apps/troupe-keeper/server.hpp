@@ -132,6 +132,8 @@ class server::kept : public backends::sink {
   /// The consumer's part while there is none: makes room in the ring before it is full.
   void consume();
   void ring_done();
+  /// What any node is told, in time or by the record, but for its id, policy, stdin and end.
+  backends::found_child known() const;
   bool over() const { return exit && holders; }
 
   server& owner;

@@ -248,24 +248,10 @@ void keeper_backend::core::listed() {
   if (dir_) {
     std::string problem;
     for (auto& [name, r] : keeper::read_all_left(dir_.get(), problem)) {
-      found_child f;
-      f.id = found_.next_id++;
-      f.marker = std::move(r.marker);
-      f.pid = r.pid;
-      f.start_ticks = r.start_ticks;
-      f.pty = r.pty;
-      f.has_stdin = r.has_stdin;
-      f.owner_ended = r.owner_ended;
-      f.spool_path = std::move(r.spool_path);
-      f.spool_from = r.spool_from;
-      f.spool_bytes = r.spool_bytes;
-      f.tail_bytes = r.tail_bytes;
-      f.left = r.exit;
-      f.total_bytes = r.total_bytes;
-      f.notes = r.notes;
-      f.holders = std::move(r.holders);
-      left_[f.id] = name;
-      found_.children.push_back(std::move(f));
+      r.child.id = found_.next_id++;
+      r.child.left = r.exit;
+      left_[r.child.id] = name;
+      found_.children.push_back(std::move(r.child));
     }
     if (!problem.empty()) {
       found_.problem.append(found_.problem.empty() ? "" : "; ").append(problem);

@@ -187,12 +187,13 @@ void keeper_backend::core::found(keeper::found&& f, std::vector<keeper::unique_f
   if (f.slot >= by_slot_.size()) {
     return;
   }
-  auto& c = children_[f.id];
-  c.marker = f.marker;
-  c.pty = f.pty;
+  auto& out = f.child;
+  auto& c = children_[out.id];
+  c.marker = out.marker;
+  c.pty = out.pty;
   c.started = true;
-  c.pid = f.pid;
-  c.start_ticks = f.start_ticks;
+  c.pid = out.pid;
+  c.start_ticks = out.start_ticks;
   c.slot = f.slot;
   c.eof = f.eof;
   c.exit = f.exit;
@@ -201,28 +202,14 @@ void keeper_backend::core::found(keeper::found&& f, std::vector<keeper::unique_f
   if (f.has_output && next < files.size()) {
     c.output = std::move(files[next++]);
   }
-  if (f.has_stdin && next < files.size()) {
+  if (out.has_stdin && next < files.size()) {
     c.input = std::move(files[next]);
   }
-  found_child out;
-  out.id = f.id;
-  out.marker = std::move(f.marker);
-  out.pid = f.pid;
-  out.start_ticks = f.start_ticks;
-  out.pty = f.pty;
-  out.has_stdin = f.has_stdin;
-  out.on_owner_death = f.on_owner_death;
-  out.owner_ended = f.owner_ended;
-  out.spool_path = std::move(f.spool_path);
-  out.spool_from = f.spool_from;
-  out.spool_bytes = f.spool_bytes;
-  out.total_bytes = f.total_bytes;
-  out.notes = f.notes;
   if (f.ring_gone) {
     out.left = f.exit;
   } else {
-    by_slot_[f.slot] = f.id;
-    slots_.set(f.id, f.slot);
+    by_slot_[f.slot] = out.id;
+    slots_.set(out.id, f.slot);
     const auto lease = rings_->use(f.slot, [](std::uint32_t) {});
     for (std::size_t i = 0; i < out.notes.size(); ++i) {
       out.notes[i] = lease->get().header().notes[i].load();

@@ -45,10 +45,11 @@ std::string read_whole(int dir, const char* name) {
 
 template <class Visitor>
 void visit_fields(Visitor& v, left_record& r) {
-  v(r.marker), v(r.pid), v(r.start_ticks), v(r.pty), v(r.has_stdin), v(r.owner_ended);
-  v(r.exit), v(r.total_bytes);
-  v(r.spool_path), v(r.spool_from), v(r.spool_bytes), v(r.tail_bytes), v(r.dropped), v(r.notes);
-  v(r.holders);
+  auto& c = r.child;
+  v(c.marker), v(c.pid), v(c.start_ticks), v(c.pty), v(c.has_stdin), v(c.owner_ended);
+  v(r.exit), v(c.total_bytes);
+  v(c.spool_path), v(c.spool_from), v(c.spool_bytes), v(c.tail_bytes), v(r.dropped), v(c.notes);
+  v(c.holders);
 }
 
 std::string write_left(const left_record& record) {

@@ -3,7 +3,6 @@
 // format.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,21 +14,9 @@
 namespace troupe::backends::keeper {
 
 struct left_record {
-  std::string marker;
-  int pid = 0;
-  std::uint64_t start_ticks = 0;
-  bool pty = false;
-  bool has_stdin = false;
-  bool owner_ended = false;
+  found_child child;  ///< without id, policy and `left`
   exit_status exit;
-  std::uint64_t total_bytes = 0;
-  std::string spool_path;
-  std::uint64_t spool_from = 0;
-  std::uint64_t spool_bytes = 0;
-  std::uint64_t tail_bytes = 0;
   std::uint64_t dropped = 0;
-  std::array<std::uint64_t, 8> notes{};
-  std::vector<int> holders;
 };
 
 std::string write_left(const left_record& record);

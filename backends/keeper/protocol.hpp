@@ -189,26 +189,14 @@ struct started {
 /// A child of the node before, as far as it has come. With its output if that is open, and its stdin.
 struct found {
   static constexpr auto is = kind::found;
-  child_id id = 0;
-  std::string marker;
-  int pid = 0;
-  std::uint64_t start_ticks = 0;
+  found_child child;  ///< without what only files tell
   std::uint32_t slot = 0;
-  bool pty = false;
   bool has_output = false;
-  bool has_stdin = false;
-  owner_death on_owner_death = owner_death::end;
-  bool owner_ended = false;
   bool eof = false;
   std::optional<exit_status> exit;
   std::optional<std::vector<int>> holders;  ///< set: drained
-  std::string spool_path;
-  std::uint64_t spool_from = 0;
-  std::uint64_t spool_bytes = 0;
-  /// The consumer has given the ring back; `slot` means nothing then, and this is what is known of it.
+  /// The consumer has given the ring back: `slot` means nothing then.
   bool ring_gone = false;
-  std::uint64_t total_bytes = 0;
-  std::array<std::uint64_t, 8> notes{};
 };
 /// `failed`, `exited`, `reported`, `drained`, `kill_done`.
 template <kind Is, class What>
@@ -282,10 +270,11 @@ void visit_fields(Visitor& v, started& r) {
 }
 template <class Visitor>
 void visit_fields(Visitor& v, found& r) {
-  v(r.id), v(r.marker), v(r.pid), v(r.start_ticks), v(r.slot), v(r.pty), v(r.has_output);
-  v(r.has_stdin), v(r.on_owner_death), v(r.owner_ended), v(r.eof), v(r.exit), v(r.holders);
-  v(r.spool_path), v(r.spool_from), v(r.spool_bytes), v(r.ring_gone), v(r.total_bytes);
-  v(r.notes);
+  auto& c = r.child;
+  v(c.id), v(c.marker), v(c.pid), v(c.start_ticks), v(r.slot), v(c.pty), v(r.has_output);
+  v(c.has_stdin), v(c.on_owner_death), v(c.owner_ended), v(r.eof), v(r.exit), v(r.holders);
+  v(c.spool_path), v(c.spool_from), v(c.spool_bytes), v(r.ring_gone), v(c.total_bytes);
+  v(c.notes);
 }
 template <class Visitor, kind Is, class What>
 void visit_fields(Visitor& v, told<Is, What>& r) {

@@ -117,6 +117,8 @@ class child : public std::enable_shared_from_this<child> {
   read_result read_pipe();
   read_result read_reported();
   read_result read_terminal();
+  template <class Stage, class Feed, class Finish>
+  read_result read_through(Stage& stage, Feed feed, Finish finish);
   bool flush_pending(std::string& pending);
   void expect_echo(const std::string& typed);
   read_result discard();

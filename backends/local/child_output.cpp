@@ -104,13 +104,14 @@ bool child::flush_pending(std::string& pending) {
   return pending.empty();
 }
 
-// A pipe with a report in it: a copy more than `read_pipe`.
-child::read_result child::read_reported() {
-  auto& r = *report_;
-  if (!flush_pending(r.pending)) {
+// Through a stage that changes the bytes, which puts what is for the ring into `pending`: a copy more
+// than `read_pipe`.
+template <class Stage, class Feed, class Finish>
+child::read_result child::read_through(Stage& stage, Feed feed, Finish finish) {
+  if (!flush_pending(stage.pending)) {
     return read_result::full;
   }
-  if (r.ended) {
+  if (stage.ended) {
     return read_result::end;
   }
   auto& scratch = services_.scratch;
@@ -123,32 +124,40 @@ child::read_result child::read_reported() {
   }
   if (n > 0) {
     must_read_ -= n;
-    r.filter.feed({scratch.data(), static_cast<std::size_t>(n)}, r.pending);
-  } else {
-    r.ended = true;
-    r.filter.finish(r.pending);
+    feed(std::string_view(scratch.data(), static_cast<std::size_t>(n)));
+  } else {  // EIO: nobody has the terminal open
+    stage.ended = true;
+    finish();
   }
-  return flush_pending(r.pending) ? read_result::data : read_result::full;
+  return flush_pending(stage.pending) ? read_result::data : read_result::full;
+}
+
+child::read_result child::read_reported() {
+  auto& r = *report_;
+  return read_through(
+      r, [&](std::string_view bytes) { r.filter.feed(bytes, r.pending); },
+      [&] { r.filter.finish(r.pending); });
 }
 
 child::read_result child::read_terminal() {
   auto& t = *terminal_;
-  if (!flush_pending(t.pending)) {
-    return read_result::full;
-  }
-  if (t.ended) {
-    return read_result::end;
-  }
-  auto& scratch = services_.scratch;
-  const auto n = ::read(output_->native_handle(), scratch.data(), scratch.size());
-  if (would_block(n)) {
-    return read_result::again;
-  }
-  if (n < 0 && errno == EINTR) {
-    return read_result::data;
-  }
-  if (n <= 0) {  // EIO: nobody has the terminal open
-    t.ended = true;
+  const auto feed = [&](std::string_view bytes) {
+    t.answers.clear();
+    t.unfiltered.clear();
+    if (report_) {
+      report_->pending.clear();
+      report_->filter.feed(bytes, report_->pending);
+      bytes = report_->pending;
+    }
+    t.responder.feed(bytes, t.unfiltered, t.answers);
+    t.echoes.feed(t.unfiltered, t.pending);
+    if (!t.answers.empty()) {
+      expect_echo(t.answers);
+      stdin_.push_front(t.answers);
+      flush_stdin();
+    }
+  };
+  const auto finish = [&] {
     t.unfiltered.clear();
     if (report_) {
       report_->pending.clear();
@@ -158,25 +167,8 @@ child::read_result child::read_terminal() {
     t.responder.finish(t.unfiltered);
     t.echoes.feed(t.unfiltered, t.pending);
     t.echoes.finish(t.pending);
-    return read_result::data;
-  }
-  must_read_ -= n;
-  t.answers.clear();
-  t.unfiltered.clear();
-  std::string_view bytes{scratch.data(), static_cast<std::size_t>(n)};
-  if (report_) {
-    report_->pending.clear();
-    report_->filter.feed(bytes, report_->pending);
-    bytes = report_->pending;
-  }
-  t.responder.feed(bytes, t.unfiltered, t.answers);
-  t.echoes.feed(t.unfiltered, t.pending);
-  if (!t.answers.empty()) {
-    expect_echo(t.answers);
-    stdin_.push_front(t.answers);
-    flush_stdin();
-  }
-  return flush_pending(t.pending) ? read_result::data : read_result::full;
+  };
+  return read_through(t, feed, finish);
 }
 
 // A program that asks usually has echo off; one that has not must not find our answer in its output.
