@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -81,6 +82,19 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// A child waits here until it is told to go on.
+class gate {
+ public:
+  explicit gate(const keeper_dir& dir) : path_(dir / "gate") {
+    REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
+  }
+  std::string wait() const { return "read -r _ < " + path_; }
+  void open() const { std::ofstream(path_) << '\n'; }
+
+ private:
+  std::string path_;
+};
+
 int raw_connection(const keeper_dir& dir) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -145,14 +159,18 @@ TEST_CASE("a new node goes on where one that was killed had come to, byte for by
 
 TEST_CASE("what does not fit into the ring meanwhile is in the spool file, in front of the rest") {
   const keeper_dir dir;
+  const gate gone(dir);
   short_life([&](const auto& ready) {
     node n(lasting(dir));
-    auto r = recorder::start(n, shell("echo up; sleep 0.2; seq 1 400000; echo done; sleep 600"),
+    auto r = recorder::start(n,
+                             shell("echo up; " + gone.wait() + "; seq 1 400000; echo done; touch " +
+                                   (dir / "printed") + "; sleep 600"),
                              recorder::mode::manual);
     r->wait_started();
     ready();
   });
-  std::this_thread::sleep_for(1s);  // nobody is there to tell when it has printed all
+  gone.open();
+  REQUIRE(eventually([&] { return dir.has("printed"); }));
   node n(keeper_in(dir));
   const auto found = recover(n);
   REQUIRE(found.children.size() == 1);
@@ -175,18 +193,22 @@ TEST_CASE(
     "an end that nobody saw is found with its status, by the next node and by one much later") {
   const bool later = GENERATE(false, true);
   const keeper_dir dir;
+  const gate gone(dir);
   int keeper = 0;
   short_life([&](const auto& ready) {
     node n(later ? keeper_in(dir) : lasting(dir));
-    auto spec = shell("echo some; sleep 0.1; echo last; exit 9");
+    auto spec =
+        shell("echo some; echo $$ > " + (dir / "pid") + "; " + gone.wait() + "; echo last; exit 9");
     spec.on_owner_death = owner_death::keep;
     recorder::start(n, spec, recorder::mode::manual)->wait_started();
     ready();
   });
+  gone.open();
   if (later) {
     REQUIRE(eventually([&] { return dir.ended(); }));
   } else {
-    std::this_thread::sleep_for(300ms);
+    const int child = std::stoi(contents(dir / "pid"));
+    REQUIRE(eventually([&] { return ::kill(child, 0) != 0; }));
   }
   node n(keeper_in(dir));
   const auto found = recover(n);
@@ -467,9 +489,9 @@ TEST_CASE("a damaged record is set aside and named, the others are found") {
   const keeper_dir dir;
   std::filesystem::create_directory(dir / "left");
   keeper::left_record record;
-  record.marker = "good";
+  record.child.marker = "good";
+  record.child.holders = {1, 2};
   record.exit.code = 3;
-  record.holders = {1, 2};
   const auto text = keeper::write_left(record);
   std::ofstream(dir / "left/good", std::ios::binary) << text;
   std::ofstream(dir / "left/bad", std::ios::binary) << text.substr(0, text.size() - 1);
