@@ -426,6 +426,40 @@ TEST_CASE("the spool keeps to its cap, and counts what it drops") {
   n.backend.release(f.id);
 }
 
+TEST_CASE("what the spool has dropped is known as well while the record cannot be written") {
+  const keeper_dir dir;
+  const gate gone(dir);
+  std::ofstream(dir / "left") << "in the way of the folder";
+  short_life([&](const auto& ready) {
+    auto options = keeper_in(dir);
+    options.spool_bytes = 1'000'000;
+    node n(options);
+    auto spec = shell(gone.wait() + "; head -c 5000000 /dev/zero | tr '\\0' x");
+    spec.on_owner_death = owner_death::keep;
+    recorder::start(n, spec, recorder::mode::manual)->wait_started();
+    ready();
+  });
+  gone.open();
+  const auto spooled = [&] {
+    std::uintmax_t bytes = 0;
+    std::error_code none_yet;
+    for (const auto& file : std::filesystem::directory_iterator(dir / "spool", none_yet)) {
+      bytes += file.file_size();
+    }
+    return bytes;
+  };
+  REQUIRE(eventually([&] { return spooled() > 1'000'000; }));  // with the end
+  node n(keeper_in(dir));
+  const auto found = recover(n);
+  REQUIRE(found.children.size() == 1);
+  const auto& f = found.children[0];
+  REQUIRE(f.left);
+  CHECK(f.total_bytes == 5'000'000);
+  CHECK(f.spool_bytes == spooled());
+  CHECK(f.spool_bytes - f.tail_bytes == 1'000'000);
+  n.backend.release(f.id);
+}
+
 TEST_CASE("a process costs two descriptors in both programs together, and no zombie") {
   const keeper_dir dir;
   node n(keeper_in(dir));

@@ -59,7 +59,7 @@ void visit_fields(Visitor& v, kill_plan& r) {
 
 namespace troupe::backends::keeper {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// What a message is. In the order of the document; numbers are never given to something else.
 enum class kind : std::uint16_t {
@@ -273,8 +273,8 @@ void visit_fields(Visitor& v, found& r) {
   auto& c = r.child;
   v(c.id), v(c.marker), v(c.pid), v(c.start_ticks), v(r.slot), v(c.pty), v(r.has_output);
   v(c.has_stdin), v(c.on_owner_death), v(c.owner_ended), v(r.eof), v(r.exit), v(r.holders);
-  v(c.spool_path), v(c.spool_from), v(c.spool_bytes), v(r.ring_gone), v(c.total_bytes);
-  v(c.notes);
+  v(c.spool_path), v(c.spool_from), v(c.spool_bytes), v(c.tail_bytes), v(r.ring_gone);
+  v(c.total_bytes), v(c.notes);
 }
 template <class Visitor, kind Is, class What>
 void visit_fields(Visitor& v, told<Is, What>& r) {
