@@ -18,6 +18,13 @@ troupe_program(troupe apps/troupe LINK troupe_all)
 troupe_program(troupe-keeper apps/troupe-keeper LINK troupe_backends)
 troupe_program(troupe-bench bench LINK troupe_all)
 
+if(TROUPE_SANITIZE AND TARGET troupe-keeper)
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/reports")
+  target_compile_definitions(
+    troupe-keeper PRIVATE TROUPE_REPORTS="${CMAKE_BINARY_DIR}/reports/keeper"
+  )
+endif()
+
 # What scripts/run needs.
 add_custom_target(programs)
 foreach(program troupe troupe-keeper)

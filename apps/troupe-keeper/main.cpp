@@ -110,6 +110,17 @@ int run(const char* dir, int listener) {
 
 }  // namespace
 
+#ifdef TROUPE_REPORTS
+// For sanitizers: a keeper has no environment with options, and what it prints goes nowhere. Leaks are
+// not looked for: it ends by _exit.
+extern "C" const char* __asan_default_options() {
+  return "log_path=" TROUPE_REPORTS;
+}
+extern "C" const char* __tsan_default_options() {
+  return "halt_on_error=1:log_path=" TROUPE_REPORTS;
+}
+#endif
+
 int main(int count, char** arguments) {
   const char* dir = nullptr;
   int listener = -1;
