@@ -20,6 +20,7 @@
 
 #include "troupe/tests/catch.hpp"
 #include "troupe/tests/support/host.hpp"
+#include "troupe/tests/support/temporary_dir.hpp"
 
 namespace json = boost::json;
 using namespace std::chrono_literals;
@@ -271,14 +272,22 @@ TEST_CASE("a client that does not read does not make the server grow or hang") {
   s.call(1, "terminal",
          R"({"command":"head -c 90000 /dev/zero | tr '\\0' x; sleep 655555","background":true})");
   // Far more answers than the pipe and the queue hold.
+  troupe::testing::temporary_dir dir;
+  const auto ended = dir.path() + "/ended";  // a byte for each command
   std::thread writer{[&] {
     for (int id = 1000; id < 1400; ++id) {
       auto sent = s.put(server::call_frame(
-          id, "terminal", R"({"command":"head -c 50000 /dev/zero | tr '\\0' y"})"));
+          id, "terminal",
+          R"({"command":"head -c 50000 /dev/zero | tr '\\0' y; printf x >> )" + ended + "\"}"));
       if (!sent) return;
     }
   }};
-  std::this_thread::sleep_for(500ms);
+  const auto more_than_queued = 100;  // 5 MB, of 4 MiB
+  CHECK(eventually([&] {
+    std::error_code none_yet;
+    const auto count = std::filesystem::file_size(ended, none_yet);
+    return !none_yet && count >= more_than_queued;
+  }));
   for (int id = 1000; id < 1400; ++id) REQUIRE(s.next());
   writer.join();
   s.close_input();
