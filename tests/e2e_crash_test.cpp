@@ -183,6 +183,36 @@ TEST_CASE("C23: what its policy says happens to each process when the node is ki
   check_clean(where);
 }
 
+TEST_CASE("a foreground command of a killed node is ended by the next one, and told to nobody") {
+  life_place where;
+  where.kind = "lasting";
+  const auto pids = where.out() + "/pids";
+  {
+    life first{where};
+    first.ask("run setsid sleep 600 & echo $$ $! > " + pids + ".new; mv " + pids + ".new " + pids +
+                  "; sleep 600",
+              "running");
+    REQUIRE(eventually([&] { return fs::exists(pids); }));
+    first.kill_it();
+  }
+  int command = 0;
+  int escapee = 0;
+  std::istringstream{slurp(pids)} >> command >> escapee;
+  CHECK(alive(command));
+  CHECK(alive(escapee));
+  life next{where};
+  CHECK(eventually([&] { return !alive(command) && !alive(escapee); }));
+  CHECK(next.ask("list", "list").empty());
+  next.ask("events", "listening");
+  const auto told = fresh_id();
+  next.start(told, "keep", "n", "true");
+  CHECK(eventually([&] { return completions(where)[told] == 1; }));
+  CHECK(completions(where).size() == 1);
+  CHECK(files_in(where.state() + "/results") == 1);
+  next.quit();
+  check_clean(where);
+}
+
 TEST_CASE("an orderly end keeps what is to be kept and ends the rest") {
   life_place where;
   const auto kept = fresh_id();

@@ -1,6 +1,6 @@
 // One life of a node in a process of its own, so that a test can kill it at any moment. A host on a state
 // directory that does what lines on its stdin say and answers each with one line:
-//   life_host STATE OUT keeper|direct
+//   life_host STATE OUT keeper|lasting|direct   (lasting: the keeper waits for the next life)
 //   start ID POLICY FLAGS COMMAND  FLAGS: n notify, p PTY, i stdin, w watch READY, h heartbeat, - none
 //                                  → "started ID PID" or "failed ID TEXT"
 //   run COMMAND                    in the foreground, not waited for → "running"
@@ -206,7 +206,9 @@ int main(int argc, char** argv) {
   init_types();
   auto opts = host::quick_options();
   opts.state_dir = argv[1];
-  opts.keeper = std::string{argv[3]} == "keeper";
+  const std::string kind = argv[3];
+  opts.keeper = kind != "direct";
+  if (kind == "lasting") opts.owner_grace = generous;
   opts.keeper_program = TROUPE_BIN_DIR "/troupe-keeper";
   opts.heartbeat_min = std::chrono::seconds{1};
   opts.watch_cooldown = std::chrono::milliseconds{500};
