@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "troupe/tests/catch.hpp"
@@ -50,16 +51,17 @@ void check_clean(const life_place& where) {
   CHECK(files_in(where.state() + "/keeper-0/left") == 0);
 }
 
-/// Completions told, by process.
+/// Completions told, by process. One that was not acknowledged before a kill comes again, with its number.
 std::map<std::string, int> completions(const life_place& where) {
   std::map<std::string, int> result;
+  std::set<std::string> numbers;
   std::istringstream events{slurp(where.out() + "/events")};
   std::string line;
   while (std::getline(events, line)) {
     std::istringstream fields{line};
     std::string number, kind, process;
     fields >> number >> kind >> process;
-    if (kind == "completion") ++result[process];
+    if (kind == "completion" && numbers.insert(number).second) ++result[process];
   }
   return result;
 }
@@ -125,6 +127,52 @@ TEST_CASE("what ends while no node is there is found again with its code and its
   CHECK(third.ask("read " + loud, "read") == loud + " 1288895 0");
   CHECK(slurp(where.out() + "/" + loud) == lines(1, 200'000));
   third.quit();
+  check_clean(where);
+}
+
+TEST_CASE(
+    "C39: fifty jobs with notify and watch, half of them waited for, and a restart in between") {
+  life_place where;
+  constexpr int count = 50;
+  std::vector<std::string> ids;
+  const auto end_of = [&](int i) {
+    return ids[static_cast<std::size_t>(i)] + " exited " + std::to_string(i % 3) + " 0";
+  };
+  {
+    life first{where};
+    first.ask("events", "listening");
+    for (int i = 0; i < count; ++i) {
+      ids.push_back(fresh_id());
+      // The last ones have not ended when the node is killed, the first ones have.
+      first.start(
+          ids.back(), "keep", "nw",
+          "sleep 0." + std::to_string(i / 5) + "; echo READY; exit " + std::to_string(i % 3));
+    }
+    first.kill_it();
+  }
+  life second{where};
+  second.ask("events", "listening");
+  for (int i = 0; i < count; i += 2) {
+    CHECK(second.ask("wait " + ids[static_cast<std::size_t>(i)], "ended") == end_of(i));
+  }
+  // Who waits for an end may have been told of it by the answer alone.
+  const auto once_each = [&] {
+    const auto told = completions(where);
+    for (int i = 1; i < count; i += 2) {
+      const auto one = told.find(ids[static_cast<std::size_t>(i)]);
+      if (one == told.end() || one->second != 1) return false;
+    }
+    return true;
+  };
+  CHECK(eventually(once_each));
+  for (int i = 1; i < count; i += 2) {
+    CHECK(second.ask("wait " + ids[static_cast<std::size_t>(i)], "ended") == end_of(i));
+  }
+  second.quit();
+  for (const auto& [id, times] : completions(where)) {
+    INFO(id);
+    CHECK(times == 1);
+  }
   check_clean(where);
 }
 
