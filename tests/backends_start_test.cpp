@@ -199,7 +199,8 @@ TEST_CASE("200 failing starts leave nothing behind") {
     REQUIRE(r->wait_started());
     REQUIRE(r->error);
   }
-  CHECK(open_descriptors() == descriptors);
+  // The first child may have had one still when they were counted.
+  CHECK(eventually([&] { return open_descriptors() <= descriptors; }));
   CHECK(own_threads() == threads);
   CHECK(own_children() == 0);
 }
